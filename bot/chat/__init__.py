@@ -1,0 +1,1 @@
+"""Where feedbell is asked: verify, parse, answer and acknowledge commands from Slack and Discord."""

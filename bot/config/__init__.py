@@ -1,0 +1,1 @@
+"""What the operator wrote: read, checked and explained, every mistake at once with its place."""

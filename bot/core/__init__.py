@@ -1,0 +1,1 @@
+"""What feedbell decides: pure functions over frozen values, without clock, chance, waiting or I/O."""
