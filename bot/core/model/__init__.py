@@ -1,0 +1,1 @@
+"""The nouns: frozen values that every layer speaks in."""
