@@ -30,6 +30,7 @@ RUNTIME_LOCK = "requirements.lock"
 DEV_LOCK = "requirements-dev.lock"
 OLDEST = (3, 11)
 OLDEST_PIP = (22, 3)  # the first that knows --python
+LONGEST_SHEBANG = 127  # Linux cuts a longer "#!" line, and a space ends the path in it; /bin/sh helps then
 
 # What each command starts, and whether it needs the development packages.
 COMMANDS = {
@@ -220,8 +221,9 @@ def link_package() -> None:
     for script, target in project["scripts"].items():
         module, _, function = target.partition(":")
         path = VENV / "bin" / script
-        # The way by /bin/sh, because a "#!" line can be neither long nor hold a space.
-        start = f"#!/bin/sh\n'''exec' \"{PYTHON}\" \"$0\" \"$@\"\n' '''\n"
+        start = f"#!{PYTHON}\n"
+        if " " in start or len(start) > LONGEST_SHEBANG:
+            start = f"#!/bin/sh\n'''exec' \"{PYTHON}\" \"$0\" \"$@\"\n' '''\n"
         body = f"import sys\n\nfrom {module} import {function}\n\nsys.exit({function}())\n"
         path.write_text(start + body, encoding="utf-8")
         path.chmod(0o755)
