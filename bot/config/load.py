@@ -1,0 +1,168 @@
+"""From the file, the environment and secret files to the settings, or to the list of every mistake in them."""
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from bot.config.checks import cross_checks, likely_secrets, secrets_in_file
+from bot.config.errors import Problem, mask
+from bot.config.missing import lacking_secrets
+from bot.config.places import Fault, Source, faults_of
+from bot.config.settings import Settings
+from bot.config.sources import Overlay, default_secret_dirs, read_sources
+from bot.config.toml_positions import locate
+from bot.core.errors import ConfigError
+
+MAX_FILE = 4_000_000  # bytes; ten thousand feeds fit in with room to spare
+
+_TOML_PLACE = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)$")
+_OTHER_BOMS = (b"\xff\xfe", b"\xfe\xff")
+
+__all__ = ["default_secret_dirs", "load", "missing_secrets", "parse"]
+
+
+def load(path: Path, environ: Mapping[str, str], *, secret_dirs: Sequence[Path] = ()) -> Settings:
+    """Read the configuration; raises ConfigError with every mistake at once.
+
+    `secret_dirs` are searched in order; see default_secret_dirs. The environment wins over them and over the file.
+    """
+    return parse(_read(path), environ, path=path, secret_dirs=secret_dirs)
+
+
+def parse(text: str, environ: Mapping[str, str], *, path: Path, secret_dirs: Sequence[Path] = ()) -> Settings:
+    """Do the same with the text of a file that lies, or would lie, at `path`."""
+    text = text.replace("\r\n", "\n")
+    overlay = read_sources(environ, secret_dirs)
+    lines = tuple(text.split("\n"))
+    try:
+        raw = tomllib.loads(text)
+        source = Source(path=str(path), lines=lines, places=locate(text), origins=overlay.origins)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError((_syntax_problem(error, str(path), lines), *_errors(overlay.problems))) from error
+    return _settings(raw, overlay, source, folder=path.absolute().parent)
+
+
+def missing_secrets(settings: Settings) -> tuple[Problem, ...]:
+    """Return a problem for each destination, and each feed with credentials, whose secret isn't set."""
+    return settings._missing
+
+
+def _settings(raw: dict[str, object], overlay: Overlay, source: Source, *, folder: Path) -> Settings:
+    faults = list(secrets_in_file(raw))
+    merged = _merge(raw, overlay, without=faults)
+    settings: Settings | None = None
+    try:
+        settings = Settings.model_validate(merged)
+    except ValidationError as error:
+        faults += faults_of(error)
+    faults += [*cross_checks(merged, folder=folder), *likely_secrets(raw)]
+    problems = _in_file_order([*overlay.problems, *(source.problem(fault) for fault in _first_of_each(faults))])
+    if settings is None or _errors(problems):
+        raise ConfigError(tuple(_errors(problems)))
+    settings._folder = folder
+    settings._warnings = tuple(problems)
+    settings._missing = tuple(_in_file_order([source.problem(fault) for fault in lacking_secrets(settings)]))
+    return settings
+
+
+def _merge(raw: dict[str, object], overlay: Overlay, *, without: list[Fault]) -> dict[str, object]:
+    """Return the file's tables with misplaced secrets taken out and the stronger values laid over."""
+    merged = deepcopy(raw)
+    for fault in without:
+        if fault.at == "key":
+            _remove(merged, [str(part) for part in fault.path])
+    for path, value in overlay.values.items():
+        *tables, last = (str(part) for part in path)
+        table: object = merged
+        for name in tables:
+            table = table.setdefault(name, {}) if isinstance(table, dict) else None
+        if isinstance(table, dict):
+            table[last] = value
+    return merged
+
+
+def _remove(table: dict[str, object], path: list[str]) -> None:
+    inner = table.get(path[0])
+    if len(path) == 1:
+        table.pop(path[0], None)
+    elif isinstance(inner, dict):
+        _remove(inner, path[1:])
+
+
+def _first_of_each(faults: list[Fault]) -> list[Fault]:
+    """Return one fault for each place: the first found says most."""
+    found: dict[tuple[object, ...], Fault] = {}
+    for fault in faults:
+        found.setdefault((fault.path, fault.severity), fault)
+    return list(found.values())
+
+
+def _in_file_order(problems: list[Problem]) -> list[Problem]:
+    return sorted(problems, key=lambda p: (p.line is None, p.line or 0, p.column or 0, p.path, p.key, p.message))
+
+
+def _errors(problems: list[Problem]) -> list[Problem]:
+    return [problem for problem in problems if problem.severity == "error"]
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open("rb") as stream:
+            content = stream.read(MAX_FILE + 1)
+    except FileNotFoundError as error:
+        hint = "copy config.example.toml, or name another file with --config or FEEDBELL_CONFIG"
+        raise _whole_file(path, f"no such file; {hint}") from error
+    except IsADirectoryError as error:
+        raise _whole_file(path, "this is a directory; name the file in it") from error
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise _whole_file(path, f"can't be read: {(reason or 'not a usable name').lower()}") from error
+    if len(content) > MAX_FILE:
+        raise _whole_file(path, f"larger than {MAX_FILE // 1_000_000} MB; is this the right file?")
+    return _decode(content, path)
+
+
+def _decode(content: bytes, path: Path) -> str:
+    if content.startswith(b"\xef\xbb\xbf"):
+        raise _first_line(path, "begins with a byte order mark (BOM); save it as UTF-8 without BOM")
+    if content.startswith(_OTHER_BOMS) or b"\0" in content[:4]:
+        raise _first_line(path, "is UTF-16 or UTF-32; save it as UTF-8 without BOM")
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        before = content[: error.start].decode("utf-8").replace("\r\n", "\n")
+        line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
+        start = content.rfind(b"\n", 0, error.start) + 1
+        shown = content[start : content.find(b"\n", error.start) % (len(content) + 1)].decode("utf-8", "replace")
+        message = f"not UTF-8 (byte 0x{content[error.start]:02X}); save the file as UTF-8"
+        problem = Problem(
+            path=str(path), line=line, column=column, message=message, source_line=mask(shown.rstrip("\r"))
+        )
+        raise ConfigError((problem,)) from error
+
+
+def _whole_file(path: Path, message: str) -> ConfigError:
+    return ConfigError((Problem(path=mask(str(path)), message=message),))
+
+
+def _first_line(path: Path, message: str) -> ConfigError:
+    return ConfigError((Problem(path=str(path), line=1, column=1, message=message),))
+
+
+def _syntax_problem(error: Exception, path: str, lines: tuple[str, ...]) -> Problem:
+    if isinstance(error, RecursionError):
+        return Problem(path=path, message="lists or tables are nested too deep")
+    text = str(error)
+    match = _TOML_PLACE.search(text)
+    if match is None:
+        return Problem(path=path, message=f"not valid TOML: {mask(text)}")
+    message = f"not valid TOML: {mask(text[: match.start()])}"
+    if match[1] is None:
+        line, column = len(lines), len(lines[-1]) + 1
+    else:
+        line, column = int(match[1]), int(match[2])
+    return Problem(path=path, line=line, column=column, message=message, source_line=mask(lines[line - 1]))
