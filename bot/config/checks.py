@@ -46,7 +46,7 @@ def _where(name: str) -> str:
 
 def _is_secret_here(key: Key, value: object) -> bool:
     if key.path != ("state",):
-        return key.is_secret
+        return key.from_file and key.path != ("discord", "public_key")
     parts = split_url(value) if isinstance(value, str) else None
     return parts is not None and (parts.password is not None or "password=" in parts.query)
 
@@ -56,8 +56,10 @@ def cross_checks(raw: Raw, *, folder: Path) -> Iterator[Fault]:
     yield from _repeated_ids(raw)
     yield from _short_intervals(raw)
     yield from _mail_settings(raw, folder)
+    ids = [str(feed["id"]) for _, feed in _tables(raw, "feeds") if isinstance(feed.get("id"), str)]
+    known = dict.fromkeys(ids)
     for path, route in _tables(raw, "routes"):
-        yield from _unknown_feeds(raw, path, route)
+        yield from _unknown_feeds(known, path, route)
         yield from _homeless_mentions(path, route)
         yield from _match_faults(path, route)
         yield from _missing_template(path, route, folder)
@@ -88,13 +90,13 @@ def _short_intervals(raw: Raw) -> Iterator[Fault]:
             )
 
 
-def _unknown_feeds(raw: Raw, path: KeyPath, route: Raw) -> Iterator[Fault]:
-    ids = [str(feed["id"]) for _, feed in _tables(raw, "feeds") if isinstance(feed.get("id"), str)]
-    known = list(dict.fromkeys(ids))
+def _unknown_feeds(known: Mapping[str, None], path: KeyPath, route: Raw) -> Iterator[Fault]:
+    if route.get("feeds") == []:
+        yield Fault(path=(*path, "feeds"), message="is empty; leave the key out for all feeds of this file")
     for number, name in enumerate(_list(route.get("feeds"))):
         if isinstance(name, str) and name not in known:
             names = ", ".join(known) if len(known) <= 10 else f"{len(known)} others"
-            hint = did_you_mean(name, known) or f"; known: {names or 'none'}"
+            hint = did_you_mean(name, list(known)) or f"; known: {names or 'none'}"
             yield Fault(path=(*path, "feeds", number), message=f"no feed has the id {quoted(name)}{hint}")
 
 

@@ -9,13 +9,14 @@ SHOWN_WIDTH = 160  # columns of a source line; a longer one is cut around the ca
 
 # Each pattern keeps its group `keep` and hides the rest of what it finds (T16).
 _SECRET_SHAPES = tuple(
-    re.compile(pattern, re.IGNORECASE)
+    re.compile(pattern)
     for pattern in (
         r"(?P<keep>)\bxox[a-z]-[\w.-]+",
         r"(?P<keep>)\bxapp-[\w.-]+",
-        r"(?P<keep>)\b[\w-]{23,30}\.[\w-]{6,7}\.[\w-]{27,}",
-        r"(?P<keep>/(?:services|workflows|triggers)/)[\w-]+/[\w/+.-]+",
-        r"(?P<keep>/webhooks/\d+/)[\w-]+",
+        r"(?P<keep>)\b[MNO][\w-]{22,29}\.[\w-]{6,7}\.[\w-]{27,}",
+        r"(?P<keep>\bhooks\.slack(?:-gov)?\.com/\w+/)[\w/+.-]+",
+        r"(?P<keep>/services/)T\w+/B\w+/\w+",
+        r"(?P<keep>/api/(?:v\d+/)?webhooks/\d+/)[\w-]+",
         r"(?P<keep>://)[^\s\"'/?#]*:[^\s\"']*(?=@)",
     )
 )

@@ -3,18 +3,18 @@
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from bot.config.checks import cross_checks, likely_secrets, secrets_in_file
 from bot.config.errors import Problem, mask
+from bot.config.explain import faults_of
 from bot.config.missing import lacking_secrets
-from bot.config.places import Fault, Source, faults_of
+from bot.config.places import Fault, Source, dotted
 from bot.config.settings import Settings
 from bot.config.sources import Overlay, default_secret_dirs, read_sources
-from bot.config.toml_positions import locate
+from bot.config.toml_positions import first_repeat
 from bot.core.errors import ConfigError
 
 MAX_FILE = 4_000_000  # bytes; ten thousand feeds fit in with room to spare
@@ -37,18 +37,17 @@ def parse(text: str, environ: Mapping[str, str], *, path: Path, secret_dirs: Seq
     """Do the same with the text of a file that lies, or would lie, at `path`."""
     text = text.replace("\r\n", "\n")
     overlay = read_sources(environ, secret_dirs)
-    lines = tuple(text.split("\n"))
     try:
         raw = tomllib.loads(text)
-        source = Source(path=str(path), lines=lines, places=locate(text), origins=overlay.origins)
     except (ValueError, RecursionError) as error:
-        raise ConfigError((_syntax_problem(error, str(path), lines), *_errors(overlay.problems))) from error
+        raise ConfigError((_syntax_problem(error, str(path), text.split("\n")), *_errors(overlay.problems))) from error
+    source = Source(path=str(path), text=text, origins=overlay.origins)
     return _settings(raw, overlay, source, folder=path.absolute().parent)
 
 
 def missing_secrets(settings: Settings) -> tuple[Problem, ...]:
     """Return a problem for each destination, and each feed with credentials, whose secret isn't set."""
-    return settings._missing
+    return tuple(_in_file_order([settings._source.problem(fault) for fault in lacking_secrets(settings)]))
 
 
 def _settings(raw: dict[str, object], overlay: Overlay, source: Source, *, folder: Path) -> Settings:
@@ -65,13 +64,13 @@ def _settings(raw: dict[str, object], overlay: Overlay, source: Source, *, folde
         raise ConfigError(tuple(_errors(problems)))
     settings._folder = folder
     settings._warnings = tuple(problems)
-    settings._missing = tuple(_in_file_order([source.problem(fault) for fault in lacking_secrets(settings)]))
+    settings._source = source
     return settings
 
 
 def _merge(raw: dict[str, object], overlay: Overlay, *, without: list[Fault]) -> dict[str, object]:
     """Return the file's tables with misplaced secrets taken out and the stronger values laid over."""
-    merged = deepcopy(raw)
+    merged = {name: dict(value) if isinstance(value, dict) else value for name, value in raw.items()}
     for fault in without:
         if fault.at == "key":
             _remove(merged, [str(part) for part in fault.path])
@@ -153,10 +152,15 @@ def _first_line(path: Path, message: str) -> ConfigError:
     return ConfigError((Problem(path=str(path), line=1, column=1, message=message),))
 
 
-def _syntax_problem(error: Exception, path: str, lines: tuple[str, ...]) -> Problem:
+def _syntax_problem(error: Exception, path: str, lines: list[str]) -> Problem:
     if isinstance(error, RecursionError):
         return Problem(path=path, message="lists or tables are nested too deep")
     text = str(error)
+    if text.startswith(("Cannot overwrite", "Cannot declare")) and (repeat := first_repeat("\n".join(lines))):
+        # tomllib tells these only when it has gone on, often at the end of the document.
+        key, position = repeat
+        line, column = position.line, position.column
+        return _at(path, lines, line, column, f"not valid TOML: {dotted(key)} is there twice")
     match = _TOML_PLACE.search(text)
     if match is None:
         return Problem(path=path, message=f"not valid TOML: {mask(text)}")
@@ -165,4 +169,8 @@ def _syntax_problem(error: Exception, path: str, lines: tuple[str, ...]) -> Prob
         line, column = len(lines), len(lines[-1]) + 1
     else:
         line, column = int(match[1]), int(match[2])
+    return _at(path, lines, line, column, message)
+
+
+def _at(path: str, lines: list[str], line: int, column: int, message: str) -> Problem:
     return Problem(path=path, line=line, column=column, message=message, source_line=mask(lines[line - 1]))

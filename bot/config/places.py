@@ -1,17 +1,12 @@
-"""From a fault at a key path to a problem at a line: where each value came from, and pydantic's errors in our words."""
+"""From a fault at a key path to a problem at a line, or at the variable or secret file that set the value."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
-
-from pydantic import BaseModel, SecretStr, ValidationError
-from pydantic_core import ErrorDetails
+from functools import cached_property
+from typing import Literal
 
 from bot.config.errors import Problem, mask, quoted
-from bot.config.fields import kind_of
-from bot.config.settings import Settings
-from bot.config.toml_positions import KeyPath, Place
-from bot.config.values import did_you_mean
+from bot.config.toml_positions import KeyPath, Place, locate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,14 +20,23 @@ class Fault:
     severity: Literal["error", "warning"] = "error"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Source:
-    """The text of the file, where its keys stand, and which values came from elsewhere."""
+    """The text of the file, and which values came from elsewhere; places are sought when the first problem asks."""
 
-    path: str
-    lines: tuple[str, ...] = ()
-    places: Mapping[KeyPath, Place] = field(default_factory=dict)
+    path: str = "config.toml"
+    text: str = ""
     origins: Mapping[KeyPath, tuple[str, str]] = field(default_factory=dict)
+
+    @cached_property
+    def places(self) -> Mapping[KeyPath, Place]:
+        """Where each key of the file stands."""
+        return locate(self.text)
+
+    @cached_property
+    def lines(self) -> tuple[str, ...]:
+        """The lines of the file."""
+        return tuple(self.text.split("\n"))
 
     def problem(self, fault: Fault) -> Problem:
         """Return the fault with its place: that of the nearest enclosing key, where its own is not written."""
@@ -53,14 +57,13 @@ class Source:
 
     def _problem_at(self, place: Place, fault: Fault, *, shown: str, is_exact: bool) -> Problem:
         position = place.key if fault.at == "key" and is_exact else place.value
-        text = self.lines[position.line - 1] if position.line <= len(self.lines) else ""
         return Problem(
             path=self.path,
             line=position.line,
             column=position.column + (fault.offset if is_exact else 0),
             key=shown,
             message=fault.message,
-            source_line=mask(text),
+            source_line=mask(self.lines[position.line - 1]),
             severity=fault.severity,
         )
 
@@ -75,84 +78,3 @@ def dotted(path: KeyPath) -> str:
             name = part if part.replace("-", "").replace("_", "").isalnum() and part.isascii() else quoted(part)
             text += f".{name}" if text else name
     return text
-
-
-def faults_of(error: ValidationError) -> list[Fault]:
-    """Translate pydantic's errors, one fault each."""
-    return [_fault(details) for details in error.errors(include_url=False)]
-
-
-def _fault(details: ErrorDetails) -> Fault:
-    path: KeyPath = details["loc"]
-    kind, context = details["type"], details.get("ctx", {})
-    value = details["input"]
-    if kind == "extra_forbidden":
-        return Fault(path=path, message=_unknown_key(path), at="key")
-    if kind == "missing":
-        return Fault(path=path, message=f"missing; {_called(path)} needs it")
-    if path[-1:] == ("[key]",):
-        path = path[:-1]
-    return Fault(path=path, message=_message(kind, context, value))
-
-
-def _message(kind: str, context: Mapping[str, Any], value: object) -> str:
-    match kind:
-        case "value_error":
-            return str(context["error"])
-        case "literal_error":
-            return _not_one_of(str(context["expected"]), value)
-        case "greater_than_equal":
-            return f"must be at least {context['ge']}"
-        case "less_than_equal":
-            return f"must be at most {context['le']}"
-    wanted = {
-        "string_type": "text in quotes is",
-        "int_type": "a whole number is",
-        "bool_type": "true or false is",
-        "tuple_type": "a list is",
-        "dict_type": "a table is",
-        "model_type": "a table is",
-    }.get(kind)
-    return f"{wanted} wanted, not {kind_of(value)}" if wanted else "not allowed here"
-
-
-def _not_one_of(expected: str, value: object) -> str:
-    allowed = [word.strip("'") for word in expected.replace(" or ", ", ").split(", ")]
-    if not isinstance(value, str):
-        return f"text in quotes is wanted, not {kind_of(value)}"
-    words = ", ".join(f'"{word}"' for word in allowed)
-    return f"{quoted(value)} is not allowed; allowed: {words}{did_you_mean(value, allowed)}"
-
-
-def _called(path: KeyPath) -> str:
-    """Return what lacks a key, as the operator would call it."""
-    return f"each [[{path[0]}]]" if len(path) == 3 and isinstance(path[1], int) else "this table"
-
-
-def _unknown_key(path: KeyPath) -> str:
-    known = keys_at(path[:-1])
-    hint = did_you_mean(str(path[-1]), known)
-    return f"unknown key{hint}" if hint else f"unknown key; known here: {', '.join(known)}"
-
-
-def keys_at(path: KeyPath) -> list[str]:
-    """Return the keys that may stand in the table at a key path."""
-    model: type[BaseModel] = Settings
-    for part in path:
-        if isinstance(part, str):
-            info = next((i for name, i in model.model_fields.items() if part in (name, i.alias)), None)
-            found = _model_in(info.annotation) if info else None
-            if found is None:
-                return []
-            model = found
-    return [info.alias or name for name, info in model.model_fields.items() if not _is_secret(info.annotation)]
-
-
-def _is_secret(annotation: object) -> bool:
-    return annotation is SecretStr or any(_is_secret(arg) for arg in get_args(annotation))
-
-
-def _model_in(annotation: object) -> type[BaseModel] | None:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    return next((found for arg in get_args(annotation) if (found := _model_in(arg))), None)

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, Stric
 from bot.config import fields as f
 from bot.config import nouns
 from bot.config.errors import Problem, quoted
+from bot.config.places import Source
 from bot.core.model.feed import Feed
 from bot.core.model.route import Route
 
@@ -232,7 +233,7 @@ class Settings(Section):
 
     _folder: Path = PrivateAttr(default_factory=Path.cwd)
     _warnings: tuple[Problem, ...] = PrivateAttr(default=())
-    _missing: tuple[Problem, ...] = PrivateAttr(default=())
+    _source: Source = PrivateAttr(default_factory=Source)
 
     @field_validator("state")
     @classmethod
@@ -241,9 +242,10 @@ class Settings(Section):
         is_file = scheme == "sqlite" and rest.startswith("/") and not rest.endswith("/")
         if value.isprintable() and (is_file or (scheme == "postgresql" and rest)):
             return value
+        # The value may hold a password in any form: it is never shown.
         hint = '; did you mean "postgresql://…"?' if scheme == "postgres" else ""
         raise ValueError(
-            f'{quoted(value)} is no state; allowed: "sqlite:///relative/path.db", "sqlite:////absolute/path.db", '
+            'no state that is known; allowed: "sqlite:///relative/path.db", "sqlite:////absolute/path.db", '
             f'"postgresql://user@host/database"{hint}'
         )
 

@@ -21,7 +21,7 @@ MAX_SECRET = 65_536  # bytes; keys and tokens are far smaller, a device file has
 # Names that are no keys: where the file is, and what tests and bench read.
 _OTHER_NAMES = ("FEEDBELL_CONFIG", "FEEDBELL_CRASH", "FEEDBELL_CASES", "FEEDBELL_CORPUS", "FEEDBELL_RUNNER")
 # Kubernetes sets these by itself for a service named feedbell.
-_KUBERNETES = re.compile(r"FEEDBELL_(?:SERVICE_.*|PORT(?:_.*)?)")
+_KUBERNETES = re.compile(r"FEEDBELL_(?:SERVICE_.*|PORT.*)")
 _NAMED = re.compile(r"FEEDBELL_(WEBHOOKS|SECRETS)__([A-Z0-9_]+)")
 _NOT_SCALAR = ("admins", "feeds", "routes", "webhooks", "secrets")
 _TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
@@ -33,7 +33,7 @@ class Key:
 
     path: KeyPath
     kind: type = str
-    is_secret: bool = False
+    from_file: bool = False  # it may be a secret file; but for the public key it must not stand in config.toml
 
 
 @dataclass(slots=True)
@@ -66,7 +66,9 @@ def known_names() -> dict[str, Key]:
             for inner, inner_info in section.model_fields.items():
                 kind = _scalar_kind(inner_info.annotation)
                 key = inner_info.alias or inner
-                names[f"{PREFIX}{name}__{key}".upper()] = Key((name, key), kind, kind is SecretStr)
+                names[f"{PREFIX}{name}__{key}".upper()] = Key(
+                    (name, key), kind, kind is SecretStr or key == "public_key"
+                )
         elif name not in _NOT_SCALAR:
             # The state's address may hold PostgreSQL's password.
             names[f"{PREFIX}{name}".upper()] = Key((name,), str, name == "state")
@@ -81,7 +83,7 @@ def _scalar_kind(annotation: object) -> type:
 def key_of(name: str, known: Mapping[str, Key]) -> Key | None:
     """Return the key that an environment name (without `_FILE`) sets, or None."""
     if (match := _NAMED.fullmatch(name)) is not None:
-        return Key((match[1].lower(), match[2].lower()), SecretStr, is_secret=True)
+        return Key((match[1].lower(), match[2].lower()), SecretStr, from_file=True)
     return known.get(name)
 
 
@@ -109,7 +111,7 @@ def _read_variable(overlay: Overlay, name: str, environ: Mapping[str, str], know
         return
     base = name.removesuffix("_FILE")
     key = key_of(base, known) if base != name else None
-    if key is None or not key.is_secret:
+    if key is None or not key.from_file:
         overlay.problems.append(_problem(origin, _unknown(name, known)))
     elif value and environ.get(base):
         overlay.problems.append(_problem(origin, f"{base} is set too; keep one of the two"))
@@ -126,7 +128,7 @@ def _unknown(name: str, known: Mapping[str, Key]) -> str:
     base = name.removesuffix("_FILE")
     if base != name and base in known:
         return f"{base} is no secret and can't come from a file; set {base} itself"
-    candidates = [*known, *(f"{known_name}_FILE" for known_name, key in known.items() if key.is_secret), *_OTHER_NAMES]
+    candidates = [*known, *(f"{known_name}_FILE" for known_name, key in known.items() if key.from_file), *_OTHER_NAMES]
     return f"unknown name{did_you_mean(name.upper(), candidates)}"
 
 
@@ -142,7 +144,7 @@ def _put_text(overlay: Overlay, key: Key, text: str, origin: tuple[str, str]) ->
             overlay.problems.append(_problem(origin, "must be a whole number"))
             return
         value = int(text)
-    elif key.is_secret:
+    elif key.from_file:
         if fault := _fault_of_secret(key, text):
             overlay.problems.append(_problem(origin, fault))
             return
@@ -174,7 +176,7 @@ def _read_secret_file(overlay: Overlay, file: Path, known: Mapping[str, Key]) ->
     origin = (str(file), "")
     if name in _OTHER_NAMES or _KUBERNETES.fullmatch(name):
         return
-    if key is None or not key.is_secret:
+    if key is None or not key.from_file:
         why = "this is no secret; set it in config.toml or in the environment" if key else _unknown(name, known)
         overlay.problems.append(_problem(origin, f"not read: {why}", is_warning=True))
     elif key.path not in overlay.values:

@@ -51,13 +51,25 @@ def locate(text: str) -> dict[KeyPath, Place]:
     return scanner.places
 
 
+def first_repeat(text: str) -> tuple[KeyPath, Position] | None:
+    """Return the first key or table that a document sets again, with the place of the second time."""
+    scanner = _Scanner(text)
+    try:
+        scanner.document()
+    except (_LostError, tomllib.TOMLDecodeError, RecursionError):
+        pass
+    return scanner.repeats[0] if scanner.repeats else None
+
+
 class _Scanner:
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
         self._lines = [0, *(match.end() for match in re.finditer("\n", text))]
         self._arrays: dict[KeyPath, int] = {}
+        self._set: set[KeyPath] = set()
         self.places: dict[KeyPath, Place] = {}
+        self.repeats: list[tuple[KeyPath, Position]] = []
 
     def document(self) -> None:
         table: KeyPath = ()
@@ -85,8 +97,8 @@ class _Scanner:
             self._arrays[path] = number + 1
             path += (number,)
             self.places[path] = Place(start, start)
-        elif path in self._arrays:
-            raise _LostError
+        else:
+            self._set_once(path, start)
         self._expect("]]" if is_array else "]")
         return path
 
@@ -97,6 +109,7 @@ class _Scanner:
             path += (part,)
             key = position
             self.places.setdefault(path, Place(position, position))
+        self._set_once(path, key)
         self._expect("=")
         self._skip(_SPACES)
         self._value(path, key)
@@ -111,6 +124,11 @@ class _Scanner:
             self._inline_table(path)
         else:
             self._take(_STRING if opening in ('"', "'") else _BARE_VALUE)
+
+    def _set_once(self, path: KeyPath, position: Position) -> None:
+        if path in self._set or path in self._arrays:
+            self.repeats.append((path, position))
+        self._set.add(path)
 
     def _items(self, path: KeyPath) -> None:
         self._at += 1
