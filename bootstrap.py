@@ -121,7 +121,7 @@ def read_stamp() -> dict[str, str]:
 
 def is_current(*, dev: bool) -> bool:
     """Say whether `.venv` was made here, from these very locks, by a Python that still exists."""
-    return PYTHON.exists() and wanted_stamp(dev=dev).items() <= read_stamp().items()
+    return wanted_stamp(dev=dev).items() <= read_stamp().items() and PYTHON.exists()
 
 
 @contextmanager

@@ -43,8 +43,8 @@ def main(arguments: list[str]) -> int:
 def lint_stages() -> list[Stage]:
     """Return the stages that read the source and run none of it."""
     return [
-        ("format", lambda: run(tool("ruff"), "format", "--check", "--quiet", ".")),
-        ("lint", lambda: run(tool("ruff"), "check", "--quiet", ".")),
+        ("format", lambda: run(tool("ruff"), "format", "--check", ".")),
+        ("lint", lambda: run(tool("ruff"), "check", ".")),
         ("types", lambda: run(tool("mypy"), "--no-error-summary")),
         ("layers", lambda: run(tool("lint-imports"), "--no-logo")),
     ]
