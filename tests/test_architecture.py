@@ -26,7 +26,7 @@ GUARDED = ("bot/services/intake", "bot/services/outbox")
 PURE_LIBRARY = set(
     "__future__ abc base64 binascii bisect calendar codecs collections contextlib copy dataclasses datetime decimal "
     "difflib email enum functools hashlib heapq hmac html io ipaddress itertools json math operator re string struct "
-    "textwrap types typing unicodedata urllib xml zoneinfo bot feedparser jinja2 nh3".split()
+    "textwrap types typing unicodedata urllib xml zlib zoneinfo bot feedparser jinja2 nh3".split()
 )
 PLATFORM_ROOMS = {  # a platform's library stays in its modules
     "discord": ("bot/chat/discord",),
@@ -36,7 +36,12 @@ PLATFORM_ROOMS = {  # a platform's library stays in its modules
     "psycopg": ("bot/store",),
     "slack_sdk": ("bot/notifiers/slack", "bot/chat/slack"),
 }
-PARTS = {"pydantic_core": "pydantic"}  # published apart, documented as one
+PARTS = {  # published apart, part of the other's public face
+    "markupsafe": "jinja2",
+    "multidict": "aiohttp",
+    "pydantic_core": "pydantic",
+    "yarl": "aiohttp",
+}
 USED_WITHOUT_IMPORT = {"tzdata"}  # the standard library's zoneinfo reads it
 
 
