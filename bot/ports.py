@@ -17,7 +17,7 @@ from bot.core.model.delivery import (
     Settlement,
 )
 from bot.core.model.entry import Entry, Key, Known, ParsedFeed
-from bot.core.model.feed import Feed, FeedId, Fetched, FeedState, NotModified, Validators
+from bot.core.model.feed import Feed, FeedId, FeedState, Fetched, NotModified, Validators
 from bot.core.model.message import Message, Payload
 from bot.core.model.plan import Committed, IntakePlan, Notice
 from bot.core.model.route import DestinationUid
@@ -106,13 +106,13 @@ class Store(Protocol):
 
     async def renew_feed(self, feed_no: int, *, epoch: int, until: datetime) -> None: ...
 
-    async def release_feed(self, feed_no: int, *, epoch: int) -> None:
-        """Give the lease back unpolled (shutdown)."""
+    async def release_feed(self, feed_no: int, *, epoch: int, next_poll_at: datetime | None = None) -> None:
+        """Give the lease back unpolled: at shutdown, or until its host is free again."""
 
     async def known(self, feed_no: int, hashes: Sequence[Key]) -> Known: ...
 
     async def commit_intake(self, plan: IntakePlan, *, urgent: bool) -> Committed:
-        """Write the plan in ONE transaction and free the lease. `urgent`: do not wait for others to share the commit."""
+        """Write the plan in ONE transaction and free the lease. `urgent`: do not wait to share the commit."""
 
     async def poke(self, feed_id: FeedId, *, now: datetime) -> bool:
         """Make a feed due now, in backoff or not, but not before its `asked_until`; False: no such feed."""
@@ -125,12 +125,28 @@ class Store(Protocol):
 
     # --- lanes
     async def sync_destinations(self, uids: Sequence[DestinationUid], *, now: datetime) -> int:
-        """Make sure each has its row; what is owed to destinations that nothing names any more is dead. Returns how many
-        rows died."""
+        """Make sure each has its row; what is owed to destinations that nothing names any more is dead.
 
-    async def claim_lane(self, *, now: datetime, lease: timedelta, skip: frozenset[DestinationUid], limit: int) -> Lane | None:
-        """Take one destination that has something due, whose `not_before` has passed, that is neither parked (but for one
-        whose `probe_at` has come) nor held. Its owed rows come in order of `seq`, at most `limit`."""
+        Returns how many rows died."""
+
+    async def claim_lane(
+        self, *, now: datetime, lease: timedelta, skip_services: frozenset[str], limit: int
+    ) -> Lane | None:
+        """Take one destination that has something due, whose `not_before` has passed, that is not parked (but for one
+        whose `probe_at` has come). Its owed rows come in order of `seq`, at most `limit`. `skip_services` leaves out
+        schemes ("slack"), or single destinations of the scheme "webhook"."""
+
+    async def due_rows(self, uid: DestinationUid, *, now: datetime) -> Sequence[Delivery]:
+        """Every due row of a destination in order, without entries: what a digest is bound from."""
+
+    async def owed(self, uid: DestinationUid, *, now: datetime, limit: int) -> Sequence[Owed]:
+        """The first due rows of a destination whose lease is ours, as a claim brings them."""
+
+    async def put_off_probe(self, uid: DestinationUid, *, reason: str, probe_at: datetime) -> None:
+        """A parked destination still takes nothing."""
+
+    async def unpark(self, uid: DestinationUid, *, probe: Probe, now: datetime) -> None:
+        """A parked destination takes messages again: what it is owed is due."""
 
     async def renew_lane(self, uid: DestinationUid, *, epoch: int, until: datetime) -> None: ...
 
@@ -142,7 +158,9 @@ class Store(Protocol):
     async def begin(self, delivery: Delivery, payload: Payload, *, epoch: int, now: datetime) -> None:
         """Commit "sending" with the payload, before the first byte leaves (R-13)."""
 
-    async def settle(self, delivery: Delivery, result: Settlement, *, epoch: int, now: datetime, notices: Sequence[Notice] = ()) -> None:
+    async def settle(
+        self, delivery: Delivery, result: Settlement, *, epoch: int, now: datetime, notices: Sequence[Notice] = ()
+    ) -> None:
         """Write what an attempt meant, to the delivery (and a digest's members), its destination, its attempts, and any
         notice, in ONE transaction. The lane's lease stays ours."""
 
@@ -154,12 +172,19 @@ class Store(Protocol):
 
     # --- entries
     async def latest(
-        self, *, tag: str | None = None, feed: FeedId | None = None, limit: int = 1, feeds: frozenset[FeedId] | None = None
+        self,
+        *,
+        tag: str | None = None,
+        feed: FeedId | None = None,
+        limit: int = 1,
+        feeds: frozenset[FeedId] | None = None,
     ) -> Sequence[Entry]:
         """The newest entries. `tag` is folded (core.tags.fold) and names a tag or a section; `feeds` limits what may be
         shown (T21)."""
 
-    async def search(self, words: Sequence[str], *, limit: int, feeds: frozenset[FeedId] | None = None) -> Sequence[Entry]:
+    async def search(
+        self, words: Sequence[str], *, limit: int, feeds: frozenset[FeedId] | None = None
+    ) -> Sequence[Entry]:
         """The newest entries that hold every word, folded, in title, text or tags."""
 
     async def tags(self, *, feeds: frozenset[FeedId] | None = None) -> Sequence[tuple[str, int]]:

@@ -66,7 +66,7 @@ class FeedMemory:
     redirect_polls: int = 0
     moved_to: str | None = None  # adopted after N23; polled instead of the configured URL
     told_broken_at: datetime | None = None
-    told_rekeyed: bool = False
+    flooded_at: datetime | None = None  # when the last digest of too many entries was, or will be, due (T30)
     new_day: str | None = None  # the UTC date that new_today counts (T30)
     new_today: int = 0
     ttl: timedelta | None = None  # the feed's own wish (RSS ttl, sy:updatePeriod), P6
@@ -90,7 +90,9 @@ class FeedState:
     site_url: str | None = None
     primed_at: datetime | None = None  # the first poll that was understood, even an empty one (N16)
     next_poll_at: datetime
-    asked_until: datetime | None = None  # the server's own Retry-After, or the wait after a 410; `once` and pokes keep it
+    asked_until: datetime | None = (
+        None  # the server's own Retry-After, or the wait after a 410; `once` and pokes keep it
+    )
     last_poll_at: datetime | None = None
     last_ok_at: datetime | None = None
     last_new_at: datetime | None = None

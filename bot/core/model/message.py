@@ -9,7 +9,7 @@ from typing import TypeAlias
 from bot.core.model.feed import FeedId
 
 # JSON all through; built once, never changed (peer bug 12).
-JsonValue: TypeAlias = "None | bool | int | float | str | list[JsonValue] | dict[str, JsonValue]"
+JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
 Payload: TypeAlias = Mapping[str, JsonValue]
 
 

@@ -1,0 +1,71 @@
+"""What to do next for one destination: look, bind a digest, send, or nothing."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from bot.core.delivery_id import idem
+from bot.core.model.delivery import Delivery, DeliveryKind, DeliveryState, Destination, Options
+from bot.core.settle import DeliveryRules
+
+DIGEST_MEMBERS = 50  # a line each is what fits the narrowest service; a longer backlog makes a second digest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bind:
+    """Tie `members` to `digest` for good, then send that."""
+
+    digest: Delivery
+    members: tuple[int, ...]
+
+
+def next_binding(
+    destination: Destination,
+    due: Sequence[Delivery],
+    *,
+    now: datetime,
+    rules: DeliveryRules,
+) -> Bind | None:
+    """The digest to make before anything is sent, or None.
+
+    `due` holds every due row of the destination, in order. Two causes: the head belongs to a bundle (a digest's
+    time has come, or one poll found too many), or a backlog has built up while the destination was unwell or we
+    were away (R-21). What has been tried with unknown outcome is never bound.
+    """
+    free = [row for row in due if _is_free(row)]
+    if free and free[0] is due[0] and free[0].bundle is not None:
+        members = [row for row in free if row.bundle == free[0].bundle]
+        return _bind(members[:DIGEST_MEMBERS], now=now)
+    singles = [row for row in free if row.bundle is None and row.kind is DeliveryKind.ENTRY and not row.late]
+    waited = due and now - min(row.due_at for row in due) >= rules.backlog_after
+    blocked = bool(due) and due[0].state is DeliveryState.UNKNOWN
+    if not blocked and len(singles) > rules.max_new_single and (destination.unwell_since is not None or waited):
+        older = singles[: -rules.max_new_single]
+        return _bind(older[:DIGEST_MEMBERS], now=now, heading="While away")
+    return None
+
+
+def _is_free(row: Delivery) -> bool:
+    return row.state is DeliveryState.PENDING and row.kind is DeliveryKind.ENTRY and row.digest_id is None
+
+
+def _bind(members: Sequence[Delivery], *, now: datetime, heading: str | None = None) -> Bind:
+    first = members[0]
+    options = Options(
+        routes=tuple(dict.fromkeys(name for row in members for name in row.options.routes)),
+        mentions=tuple(dict.fromkeys(literal for row in members for literal in row.options.mentions)),
+        template=first.options.template,
+        timezone=first.options.timezone,
+        heading=heading or first.options.heading,
+    )
+    key = "|".join(row.idem for row in members)
+    digest = Delivery(
+        idem=idem("", key, first.destination, DeliveryKind.DIGEST.value),
+        destination=first.destination,
+        kind=DeliveryKind.DIGEST,
+        seq=first.seq,
+        due_at=first.due_at,
+        created_at=now,
+        options=options,
+    )
+    return Bind(digest=digest, members=tuple(row.id for row in members))

@@ -1,0 +1,163 @@
+"""Which items of a document are new, which are known under another name, and in what order they are told."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+from bot.core.model.entry import Identity, Key, Known, KnownEntry, Listed, ParsedEntry
+
+REKEY_AT_LEAST = 5  # N11
+REKEY_SHARE = 0.5
+SLIDE_IN_AGE = timedelta(days=7)  # N20: before the first poll by this much
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """One item of a document with its names, and the stored entry it turned out to be, if any."""
+
+    parsed: ParsedEntry | Listed
+    identity: Identity
+    stored: KnownEntry | None = None
+    renamed: bool = False  # known, but not by its key
+
+    @property
+    def published(self) -> datetime | None:
+        """Its own date, or the stored one of an item known by its bytes."""
+        if isinstance(self.parsed, ParsedEntry):
+            return self.parsed.published
+        return self.stored.published if self.stored is not None else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fresh:
+    """An item whose names were all unknown."""
+
+    parsed: ParsedEntry
+    identity: Identity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class News:
+    """A document sorted out. `items` keeps its order; `new` is in the order of telling, oldest first (N22)."""
+
+    items: tuple[Item, ...]
+    new: tuple[Fresh, ...]
+    slid_in: tuple[Fresh, ...]  # new keys that a deletion elsewhere made room for: stored, not told (N20)
+    renamed: tuple[Item, ...]
+    oldest_first: bool
+    rekeyed: bool  # so many names changed at once that the operator should hear of it
+
+
+def find_news(
+    parsed: Sequence[ParsedEntry | Listed],
+    identities: Sequence[Identity | None],
+    known: Known,
+    *,
+    links_shared: bool,
+    primed_at: datetime | None,
+    oldest_first: bool,
+) -> News:
+    """Match each item against the store's answer.
+
+    An item is known by its key or by its guid without scheme and such (N5); by its link where no two guids of the
+    feed ever shared one (N6); and, where half of a document seems new, by its words too (N11).
+    """
+    once = {
+        identity.key: (entry, identity)
+        for entry, identity in reversed(list(zip(parsed, identities, strict=True)))
+        if identity is not None
+    }
+    items = [_match(*pair, known, by_link=not links_shared) for pair in reversed(once.values())]
+    unknown = sum(item.stored is None for item in items)
+    if known.total >= REKEY_AT_LEAST and _many(unknown, of=len(items)):
+        items = [_renamed(item, (item.identity.fingerprint,), known) for item in items]
+    first_is_oldest = _direction([item.published for item in items], remembered=oldest_first)
+    renamed = tuple(item for item in items if item.renamed)
+    slid = _slid_in(items, primed_at=primed_at, oldest_first=first_is_oldest)
+    fresh = _fresh(items, [position for position in range(len(items)) if position not in slid])
+    return News(
+        items=tuple(items),
+        new=tuple(fresh if first_is_oldest else reversed(fresh)),
+        slid_in=tuple(_fresh(items, sorted(slid))),
+        renamed=renamed,
+        oldest_first=first_is_oldest,
+        rekeyed=_many(len(renamed), of=len(items)),
+    )
+
+
+def _fresh(items: Sequence[Item], positions: Sequence[int]) -> list[Fresh]:
+    chosen = [items[position] for position in positions]
+    return [
+        Fresh(parsed=item.parsed, identity=item.identity)
+        for item in chosen
+        if item.stored is None and isinstance(item.parsed, ParsedEntry)
+    ]
+
+
+def _many(count: int, *, of: int) -> bool:
+    return count >= REKEY_AT_LEAST and count >= REKEY_SHARE * of
+
+
+def _match(parsed: ParsedEntry | Listed, identity: Identity, known: Known, *, by_link: bool) -> Item:
+    stored = _look(identity.key, known)
+    if stored is not None:
+        return Item(parsed=parsed, identity=identity, stored=stored)
+    names = (identity.guid_alias, identity.link_alias if by_link else None)
+    return _renamed(Item(parsed=parsed, identity=identity), names, known)
+
+
+def _renamed(item: Item, names: Sequence[Key | None], known: Known) -> Item:
+    for name in names:
+        stored = _look(name, known)
+        if item.stored is None and stored is not None:
+            return Item(parsed=item.parsed, identity=item.identity, stored=stored, renamed=True)
+    return item
+
+
+def _look(name: Key | None, known: Known) -> KnownEntry | None:
+    number = known.by_hash.get(name) if name is not None else None
+    return known.entries.get(number) if number is not None else None
+
+
+def _direction(dates: Sequence[datetime | None], *, remembered: bool) -> bool:
+    """Whether the document lists its oldest entry first, by the majority of its neighbours' dates."""
+    known = [date for date in dates if date is not None]
+    rising = sum(earlier < later for earlier, later in pairwise(known))
+    falling = sum(earlier > later for earlier, later in pairwise(known))
+    return remembered if rising == falling else rising > falling
+
+
+def _slid_in(items: Sequence[Item], *, primed_at: datetime | None, oldest_first: bool) -> frozenset[int]:
+    """Positions of old entries that came in at the document's old end because something else left (N20)."""
+    if primed_at is None:
+        return frozenset()
+    before = primed_at - SLIDE_IN_AGE
+    known = {position: item for position, item in enumerate(items) if item.stored is not None}
+    if not known:
+        return frozenset()
+    dates = [item.published for item in known.values() if item.published is not None]
+    edge = min(known) if oldest_first else max(known)
+    slid: set[int] = set()
+    for position, item in enumerate(items):
+        in_tail = position < edge if oldest_first else position > edge
+        if item.stored is None and in_tail and item.published is not None and item.published < before:
+            if all(item.published <= date for date in dates):
+                slid.add(position)
+    return frozenset(slid)
+
+
+def names_of(identities: Sequence[Identity | None]) -> tuple[Key, ...]:
+    """Every hash that the one look-up has to ask for."""
+    return tuple(dict.fromkeys(name for identity in identities if identity is not None for name in identity.hashes))
+
+
+def aliases_of(items: Sequence[Item], known: Known) -> Mapping[Key, int]:
+    """Names under which stored entries came this time and which the store does not have yet."""
+    found: dict[Key, int] = {}
+    for item in items:
+        if item.stored is not None and isinstance(item.parsed, ParsedEntry):
+            for name in item.identity.hashes:
+                if name not in known.by_hash:
+                    found[name] = item.stored.id
+    return found

@@ -1,0 +1,162 @@
+"""What an attempt's answer, or a look-up's, means for a delivery and its destination (R-16 to R-20)."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from bot.core.errors import (
+    Deferred,
+    DestinationDown,
+    LookupImpossible,
+    LookupUnavailable,
+    MessageRejected,
+    NotifyError,
+    Scope,
+)
+from bot.core.model.delivery import (
+    Dead,
+    Delivery,
+    Destination,
+    Held,
+    Parked,
+    Receipt,
+    RetryAt,
+    Sent,
+    Settlement,
+    Unknown,
+)
+from bot.core.model.route import OnUnknown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryRules:
+    """The `[delivery]` section: how long to wait, and when to give up."""
+
+    grace: timedelta = timedelta(seconds=30)  # services show a message late; earlier look-ups made doubles
+    look_again: timedelta = timedelta(seconds=15)
+    on_unknown: OnUnknown = OnUnknown.RESEND
+    retry_base: timedelta = timedelta(seconds=2)
+    retry_cap: timedelta = timedelta(minutes=15)
+    asked_cap: timedelta = timedelta(hours=24)  # no service may silence us for longer by a Retry-After
+    give_up: timedelta = timedelta(hours=72)  # one message that alone fails
+    breaker_after: int = 5
+    breaker_open: timedelta = timedelta(seconds=30)
+    head_of_line: timedelta = timedelta(minutes=15)
+    probe_every: timedelta = timedelta(hours=1)
+    keep: timedelta = timedelta(days=7)  # the queue of a destination that is down
+    keep_rows: int = 1000
+    max_new_single: int = 10
+    backlog_after: timedelta = timedelta(minutes=5)  # due for longer than this: it was us who were away
+
+
+def settle(
+    delivery: Delivery,
+    destination: Destination,
+    outcome: Receipt | NotifyError,
+    *,
+    now: datetime,
+    roll: float,
+    rules: DeliveryRules,
+) -> Settlement:
+    """Say what becomes of `delivery` after one attempt to send it.
+
+    `roll`, in [0, 1), spreads the retries (full jitter, R-16).
+    """
+    match outcome:
+        case Receipt():
+            return Sent(receipt=outcome)
+        case MessageRejected() if delivery.plain:
+            return Dead(why=str(outcome))
+        case MessageRejected():
+            return RetryAt(at=now, why=str(outcome), plain=True, alone=True)
+        case DestinationDown():
+            at = now + rules.probe_every
+            return Parked(reason=str(outcome), probe_at=at, account=outcome.scope is Scope.ACCOUNT)
+        case Deferred():
+            return _deferred(delivery, destination, outcome, now=now, roll=roll, rules=rules)
+        case _:
+            # OutcomeUnknown, and whatever a notifier may raise that says nothing about the message.
+            return Unknown(look_at=now + rules.grace, why=str(outcome))
+
+
+def settle_look_up(
+    delivery: Delivery,
+    destination: Destination,
+    found: Receipt | NotifyError | None,
+    *,
+    now: datetime,
+    roll: float,
+    rules: DeliveryRules,
+) -> Settlement:
+    """Say what becomes of a delivery of unknown outcome after one look for it (delivery.md C10).
+
+    Absent once may be a history that lags: it is sent again only after the second look.
+    """
+    match found:
+        case Receipt():
+            return Sent(receipt=found, how="found")
+        case None if delivery.looks == 0:
+            return Unknown(look_at=now + rules.look_again, why="not there yet; looking once more")
+        case None:
+            return RetryAt(at=now, why="surely not there: sending again")
+        case LookupImpossible():
+            return _policy(str(found), now=now, rules=rules)
+        case DestinationDown():
+            at = now + rules.probe_every
+            return Parked(reason=str(found), probe_at=at, account=found.scope is Scope.ACCOUNT)
+        case LookupUnavailable() | Deferred():
+            wait = retry_delay(destination.failures, roll=roll, asked=found.retry_after, rules=rules)
+            return Unknown(look_at=now + max(wait, rules.look_again), why=str(found))
+        case _:
+            return Unknown(look_at=now + rules.grace, why=str(found))
+
+
+def retry_delay(failures: int, *, roll: float, asked: timedelta | None, rules: DeliveryRules) -> timedelta:
+    """How long to leave a destination alone after its next failure in a row.
+
+    Full jitter up to 2 s doubled each time; a longer wait that the service asked for wins, and so does the
+    breaker after five failures (R-16, R-18).
+    """
+    ceiling = min(rules.retry_cap, rules.retry_base * 2 ** min(failures, 20))
+    wait = ceiling * roll
+    over = failures + 1 - rules.breaker_after
+    if over >= 0:
+        wait = max(wait, min(rules.retry_cap, rules.breaker_open * 2 ** min(over, 20)))
+    if asked is not None:
+        wait = max(wait, min(asked, rules.asked_cap))
+    return wait
+
+
+def fails_alone(delivery: Delivery, *, now: datetime, rules: DeliveryRules) -> bool:
+    """Whether the next one may be tried before this one (R-20): it is late already, or has failed for long."""
+    return delivery.late or (delivery.first_try_at is not None and now - delivery.first_try_at >= rules.head_of_line)
+
+
+def _deferred(
+    delivery: Delivery,
+    destination: Destination,
+    error: Deferred,
+    *,
+    now: datetime,
+    roll: float,
+    rules: DeliveryRules,
+) -> Settlement:
+    started = delivery.first_try_at or now
+    if delivery.late and now - started >= rules.give_up:
+        return Dead(why=f"gave up after {_words(now - started)}: {error}")
+    failures = delivery.attempts if delivery.late else destination.failures
+    wait = retry_delay(0 if error.throttled else failures, roll=roll, asked=error.retry_after, rules=rules)
+    return RetryAt(at=now + wait, why=str(error), throttled=error.throttled, alone=delivery.late)
+
+
+def _policy(why: str, *, now: datetime, rules: DeliveryRules) -> Settlement:
+    match rules.on_unknown:
+        case OnUnknown.RESEND:
+            return RetryAt(at=now, why=f"{why}: sending again, which may double it")
+        case OnUnknown.HOLD:
+            return Held(why=f"{why}: held for a person")
+        case OnUnknown.DROP:
+            return Dead(why=f"{why}: dropped, which may lose it")
+
+
+def _words(span: timedelta) -> str:
+    return f"{round(span / timedelta(hours=1))} h"

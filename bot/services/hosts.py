@@ -1,0 +1,59 @@
+"""Politeness towards a host: one request at a time, a second apart, and peace when it asks for it (P11)."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from urllib.parse import urlsplit
+
+from bot.core.model.feed import Feed
+from bot.ports import Clock
+
+PUT_OFF = timedelta(seconds=30)  # a longer queue before one host is left in the store
+
+
+@dataclass(slots=True)
+class _Host:
+    busy: asyncio.Lock = field(default_factory=asyncio.Lock)
+    free_at: float = 0.0  # by the monotonic clock: when the next one may start
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """Leave to ask, or the time until which the host's queue is full."""
+
+    put_off_until: datetime | None = None
+
+
+class HostGate:
+    """Lets feeds of one host (name and port) through in turn; the operator's own feeds pass freely."""
+
+    def __init__(self, clock: Clock, *, gap: timedelta) -> None:
+        self._clock = clock
+        self._gap = gap.total_seconds()
+        self._hosts: dict[str, _Host] = {}
+
+    @asynccontextmanager
+    async def turn(self, feed: Feed, url: str, *, patient: bool) -> AsyncIterator[Turn]:
+        """Wait for this feed's turn. Without `patience`, a long queue answers when to come again."""
+        if feed.own or not self._gap:
+            yield Turn()
+            return
+        host = self._hosts.setdefault(urlsplit(url).netloc.lower(), _Host())
+        now = self._clock.monotonic()
+        wait = host.free_at - now
+        if wait > PUT_OFF.total_seconds() and not patient:
+            yield Turn(put_off_until=self._clock.now() + timedelta(seconds=wait))
+            return
+        host.free_at = max(host.free_at, now) + self._gap
+        if wait > 0:
+            await self._clock.sleep(timedelta(seconds=wait))
+        async with host.busy:
+            yield Turn()
+            host.free_at = max(host.free_at, self._clock.monotonic() + self._gap)
+
+    def pause(self, url: str, asked: timedelta) -> None:
+        """Leave a whole host alone after its 429 or 503."""
+        host = self._hosts.setdefault(urlsplit(url).netloc.lower(), _Host())
+        host.free_at = max(host.free_at, self._clock.monotonic() + asked.total_seconds())

@@ -1,0 +1,241 @@
+"""Intake: asks for due feeds, and turns what comes into one transaction each."""
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from urllib.parse import urlsplit
+
+from bot import crash
+from bot.core.errors import FetchError, LeaseLost, ParseError, StoreError
+from bot.core.failure import plan_failure
+from bot.core.identity import identify_document
+from bot.core.model.entry import Known, ParsedFeed
+from bot.core.model.feed import FeedState, Fetched, NotModified, Validators
+from bot.core.model.plan import IntakePlan
+from bot.core.model.route import Route
+from bot.core.moves import polled_url
+from bot.core.novelty import names_of
+from bot.core.plan import Document, plan_intake, plan_truncated, plan_unchanged
+from bot.ports import Clock, Fetcher, Parser, Store, WakeUp
+from bot.services.hosts import HostGate
+
+log = logging.getLogger(__name__)
+
+LEASE = timedelta(minutes=2)  # longer than any fetch may take; renewed each third all the same
+CLAIM = 500  # feeds in hand at once, most of them waiting for their host
+ARCHIVE_PAGES = 5  # N18
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PollEvent:
+    """How one poll ended, for logs, metrics and `once`."""
+
+    feed: str
+    outcome: str  # new, nothing, failed, lost
+    new: int = 0
+    owed: int = 0
+    error: str | None = None
+
+
+class Intake:
+    """Polls feeds. `routes` is asked at each poll, so that follows made in chat count at once."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        fetcher: Fetcher,
+        parser: Parser,
+        clock: Clock,
+        gate: HostGate,
+        routes: Callable[[], Awaitable[Sequence[Route]]],
+        observe: Callable[[PollEvent], None],
+        wake: WakeUp,
+        polls: int = 50,
+    ) -> None:
+        self._store = store
+        self._fetcher = fetcher
+        self._parser = parser
+        self._clock = clock
+        self._gate = gate
+        self._routes = routes
+        self._observe = observe
+        self._wake = wake
+        self._slots = asyncio.Semaphore(polls)
+        self._running: set[asyncio.Task[PollEvent]] = set()
+        self._stopping = False
+
+    # --- the loop ----------------------------------------------------------------------------------------------------
+
+    async def poll_due(self) -> int:
+        """Start polling what is due and finds room; return how many were started."""
+        room = CLAIM - len(self._running)
+        if self._stopping or room <= 0:
+            return 0
+        states = await self._store.claim_feeds(now=self._clock.now(), lease=LEASE, limit=min(room, 100))
+        for state in states:
+            self._start(state)
+        return len(states)
+
+    async def poll_all(self) -> Sequence[PollEvent]:
+        """Poll every feed once, whatever its interval (small print 2)."""
+        states = await self._store.claim_all_feeds(now=self._clock.now(), lease=LEASE)
+        return await asyncio.gather(*(self._start(state, patient=True) for state in states))
+
+    async def stop(self, within: timedelta) -> None:
+        """Poll nothing more; a poll that does not end in time is given up, nothing of it is written."""
+        self._stopping = True
+        if self._running:
+            _, late = await asyncio.wait(self._running, timeout=within.total_seconds())
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+
+    def _start(self, state: FeedState, *, patient: bool = False) -> asyncio.Task[PollEvent]:
+        task = asyncio.create_task(self._leased(state, patient=patient), name=f"poll {state.feed.id}")
+        self._running.add(task)
+        task.add_done_callback(self._done)
+        return task
+
+    def _done(self, task: asyncio.Task[PollEvent]) -> None:
+        self._running.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("poll failed by a fault of ours", extra={"poll": task.get_name()}, exc_info=error)
+        if len(self._running) == CLAIM - 1:
+            self._wake()
+
+    # --- one feed ----------------------------------------------------------------------------------------------------
+
+    async def _leased(self, state: FeedState, *, patient: bool) -> PollEvent:
+        renewing = asyncio.create_task(self._keep_lease(state), name=f"lease {state.feed.id}")
+        try:
+            event = await self._poll_in_turn(state, patient=patient)
+        except LeaseLost:
+            event = PollEvent(feed=state.feed.id, outcome="lost", error="another replica has taken it over")
+        except StoreError as error:
+            # Nothing was written: the lease runs out, and the same document is fetched again (C1).
+            event = PollEvent(feed=state.feed.id, outcome="lost", error=str(error))
+        finally:
+            renewing.cancel()
+            await asyncio.gather(renewing, return_exceptions=True)
+        self._observe(event)
+        return event
+
+    async def _keep_lease(self, state: FeedState) -> None:
+        while True:
+            await self._clock.sleep(LEASE / 3)
+            await self._store.renew_feed(state.no, epoch=state.epoch, until=self._clock.now() + LEASE)
+
+    async def _poll_in_turn(self, state: FeedState, *, patient: bool) -> PollEvent:
+        async with self._gate.turn(state.feed, polled_url(state), patient=patient) as turn:
+            if turn.put_off_until is not None:
+                await self._store.release_feed(state.no, epoch=state.epoch, next_poll_at=turn.put_off_until)
+                return PollEvent(feed=state.feed.id, outcome="put off")
+            async with self._slots:
+                return await self.poll_feed(state)
+
+    async def poll_feed(self, state: FeedState) -> PollEvent:
+        """Fetch, read, plan, commit."""
+        crash.point("poll.before_fetch")
+        plan = await self._plan(state)
+        committed = await self._store.commit_intake(plan, urgent=bool(plan.entries or plan.notices))
+        crash.point("poll.after_commit")
+        if committed.owed or plan.notices:
+            self._wake()
+        outcome = "failed" if not plan.change.ok else "new" if committed.entries else "nothing"
+        return PollEvent(
+            feed=state.feed.id,
+            outcome=outcome,
+            new=len(committed.entries),
+            owed=committed.owed,
+            error=plan.change.error,
+        )
+
+    async def _plan(self, state: FeedState) -> IntakePlan:
+        status = asked = None
+        try:
+            return await self._read(state)
+        except FetchError as error:
+            words, status, asked = str(error), error.status, error.retry_after
+            if asked is not None:
+                self._gate.pause(polled_url(state), asked)
+        except ParseError as error:
+            words = str(error)
+        except StoreError:
+            raise
+        except Exception as error:  # The per-item guard: a fault in one feed must not stop the others.
+            log.exception("poll failed by a fault of ours", extra={"feed": state.feed.id})
+            words = f"fault in feedbell: {type(error).__name__}"
+        now, roll = self._clock.now(), self._clock.roll()
+        return plan_failure(state, words, now=now, roll=roll, status=status, asked=asked)
+
+    async def _read(self, state: FeedState) -> IntakePlan:
+        answer = await self._fetcher.fetch(state.feed, polled_url(state), state.validators)
+        if isinstance(answer, NotModified):
+            return plan_unchanged(state, answer, now=self._clock.now(), roll=self._clock.roll())
+        return await self.read_document(state, answer)
+
+    async def read_document(self, state: FeedState, answer: Fetched) -> IntakePlan:
+        """Turn a body into a plan: what a poll fetched, or what a hub pushed."""
+        body_hash = hashlib.blake2b(answer.body, digest_size=16).hexdigest()
+        if body_hash == state.memory.body_hash:
+            return plan_unchanged(state, answer, now=self._clock.now(), roll=self._clock.roll())
+        listed = dict(state.listing) if state.memory.trim_ok and state.memory.section is not None else {}
+        parsed = await self._parser.parse(answer.body, url=answer.url, content_type=answer.content_type, listed=listed)
+        crash.point("poll.parsed")
+        if parsed.truncated:
+            cut = plan_truncated(state, now=self._clock.now(), roll=self._clock.roll())
+            if cut is not None:
+                return cut
+        document = _document(state, answer, parsed, body_hash)
+        known = await self._store.known(state.no, names_of(document.identities))
+        if _is_gap(state, known) and parsed.next_page is not None:
+            document = await self._fill_gap(state, document)
+            known = await self._store.known(state.no, names_of(document.identities))
+        routes = await self._routes()
+        return plan_intake(state, document, known, routes, now=self._clock.now(), roll=self._clock.roll())
+
+    async def _fill_gap(self, state: FeedState, document: Document) -> Document:
+        """Follow the document's older pages on the same host until an entry is known (RFC 5005, N18)."""
+        parsed, seen = document.parsed, {document.fetched.url}
+        page, items = parsed.next_page, list(parsed.items)
+        for _ in range(ARCHIVE_PAGES):
+            if page is None or page in seen or urlsplit(page).netloc != urlsplit(document.fetched.url).netloc:
+                break
+            seen.add(page)
+            try:
+                answer = await self._fetcher.fetch(state.feed, page, Validators())
+                if isinstance(answer, NotModified):
+                    break
+                older = await self._parser.parse(
+                    answer.body, url=answer.url, content_type=answer.content_type, listed={}
+                )
+            except (FetchError, ParseError):
+                break  # What is on the first page is news all the same.
+            items.extend(older.items)
+            document = _document(state, document.fetched, replace(parsed, items=tuple(items)), document.body_hash)
+            if (await self._store.known(state.no, names_of(document.identities))).by_hash:
+                break
+            page = older.next_page
+        return document
+
+
+def _document(state: FeedState, answer: Fetched, parsed: ParsedFeed, body_hash: str) -> Document:
+    named = identify_document(
+        parsed.items, links_shared=state.memory.links_shared, guids_shared=state.memory.guids_shared
+    )
+    return Document(
+        fetched=answer,
+        parsed=parsed,
+        identities=named.identities,
+        links_shared=named.links_shared,
+        guids_shared=named.guids_shared,
+        body_hash=body_hash,
+    )
+
+
+def _is_gap(state: FeedState, known: Known) -> bool:
+    return state.primed_at is not None and known.total > 0 and not known.by_hash

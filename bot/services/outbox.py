@@ -1,0 +1,296 @@
+"""The outbox: the one place that sends, and the only retry there is."""
+
+import asyncio
+import hashlib
+import json
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from bot import crash
+from bot.core.errors import LeaseLost, MessageRejected, NotifyError, OutcomeUnknown, StoreError, StoreUnavailable
+from bot.core.lanes import next_binding
+from bot.core.model.delivery import (
+    Dead,
+    Delivery,
+    DeliveryKind,
+    DeliveryState,
+    Destination,
+    Lane,
+    Owed,
+    Receipt,
+    RetryAt,
+    Sent,
+    Settlement,
+)
+from bot.core.model.message import Message, Payload
+from bot.core.notices import notices_of
+from bot.core.settle import DeliveryRules, fails_alone, settle, settle_look_up
+from bot.ports import Clock, Notifier, Store
+from bot.services.pacing import Pacer
+
+log = logging.getLogger(__name__)
+
+LEASE = timedelta(minutes=2)  # renewed each third while the work runs, so no wait needs a longer one
+LANE_ROWS = 20  # rows taken at one claim; a longer queue is claimed again
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendEvent:
+    """What became of one attempt, for logs and metrics."""
+
+    destination: str
+    kind: DeliveryKind
+    result: Settlement
+    delay: timedelta  # since the delivery was due
+
+
+class Outbox:
+    """Claims one destination at a time, renders, sends and settles what is due there."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        notifiers: Mapping[str, Notifier],
+        render: Callable[[Owed], Message],
+        clock: Clock,
+        rules: DeliveryRules,
+        pacer: Pacer,
+        observe: Callable[[SendEvent], None],
+        lanes: int = 20,
+        lanes_per_service: int = 5,
+    ) -> None:
+        self._store = store
+        self._notifiers = notifiers
+        self._render = render
+        self._clock = clock
+        self._rules = rules
+        self._pacer = pacer
+        self._observe = observe
+        self._lanes = lanes
+        self._per_service = lanes_per_service
+        self._busy: dict[asyncio.Task[None], str] = {}
+        self._stopping = False
+
+    # --- the loop ----------------------------------------------------------------------------------------------------
+
+    async def send_due(self) -> int:
+        """Start a worker for each destination that has something due and finds room; return how many were started."""
+        started = 0
+        while not self._stopping and len(self._busy) < self._lanes:
+            lane = await self._store.claim_lane(
+                now=self._clock.now(), lease=LEASE, skip_services=self._full_services(), limit=LANE_ROWS
+            )
+            if lane is None:
+                break
+            task = asyncio.create_task(self._work(lane), name=f"lane {lane.destination.uid}")
+            self._busy[task] = service_of(lane.destination.uid)
+            task.add_done_callback(self._done)
+            started += 1
+        return started
+
+    async def drain(self) -> None:
+        """Send until nothing is due now; later retries are left (small print 2)."""
+        while await self.send_due() or self._busy:
+            if self._busy:
+                await asyncio.wait(self._busy, return_when=asyncio.FIRST_COMPLETED)
+
+    async def stop(self, within: timedelta) -> None:
+        """Claim nothing more; let running sends finish, then leave them for the look-up (R-22)."""
+        self._stopping = True
+        if self._busy:
+            _, late = await asyncio.wait(self._busy, timeout=within.total_seconds())
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+
+    def _full_services(self) -> frozenset[str]:
+        running = list(self._busy.values())
+        return frozenset(service for service in running if running.count(service) >= self._per_service)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._busy.pop(task, None)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("lane worker failed", extra={"lane": task.get_name()}, exc_info=error)
+
+    # --- one destination ---------------------------------------------------------------------------------------------
+
+    async def _work(self, lane: Lane) -> None:
+        uid = lane.destination.uid
+        try:
+            async with self._leased(lane):
+                if lane.destination.parked is None or await self._probe(lane):
+                    await self._send_in_order(lane)
+        except LeaseLost:
+            log.warning("lease lost", extra={"destination": uid})
+        except StoreUnavailable as error:
+            # What could not be recorded is found "sending" later, and looked up (C7, R-13).
+            log.error("store unavailable", extra={"destination": uid, "error": str(error)})
+
+    @asynccontextmanager
+    async def _leased(self, lane: Lane) -> AsyncIterator[None]:
+        uid, epoch = lane.destination.uid, lane.destination.epoch
+        renewing = asyncio.create_task(self._keep_lease(lane), name=f"lease {uid}")
+        try:
+            yield
+        finally:
+            renewing.cancel()
+            await asyncio.gather(renewing, return_exceptions=True)
+            await self._store.release_lane(uid, epoch=epoch)
+
+    async def _keep_lease(self, lane: Lane) -> None:
+        while True:
+            await self._clock.sleep(LEASE / 3)
+            until = self._clock.now() + LEASE
+            await self._store.renew_lane(lane.destination.uid, epoch=lane.destination.epoch, until=until)
+
+    async def _probe(self, lane: Lane) -> bool:
+        """Look at a parked destination by reading only (R-18); True: it takes messages again."""
+        uid = lane.destination.uid
+        now = self._clock.now()
+        try:
+            probe = await self._notifier(uid).probe(lane.destination)
+        except NotifyError as error:
+            await self._store.put_off_probe(uid, reason=str(error), probe_at=now + self._rules.probe_every)
+            return False
+        await self._store.unpark(uid, probe=probe, now=now)
+        return True
+
+    async def _send_in_order(self, lane: Lane) -> None:
+        queue = list(await self._bind_digests(lane))
+        while queue and not self._stopping:
+            owed = queue.pop(0)
+            await self._pacer.wait(lane.destination.uid)
+            if not await self._deliver(lane, owed, queue):
+                return
+
+    async def _bind_digests(self, lane: Lane) -> Sequence[Owed]:
+        """Bind what must be bound before anything is sent; return what is owed now, in order."""
+        crowded = lane.waiting > min(self._rules.max_new_single, len(lane.owed))
+        if not crowded and not any(owed.delivery.bundle for owed in lane.owed):
+            return lane.owed
+        uid, epoch = lane.destination.uid, lane.destination.epoch
+        bound = False
+        while True:
+            now = self._clock.now()
+            due = await self._store.due_rows(uid, now=now)
+            step = next_binding(lane.destination, due, now=now, rules=self._rules)
+            if step is None:
+                break
+            bound = True
+            await self._store.bind_digest(uid, epoch=epoch, digest=step.digest, members=step.members)
+        return await self._store.owed(uid, now=self._clock.now(), limit=LANE_ROWS) if bound else lane.owed
+
+    async def _deliver(self, lane: Lane, owed: Owed, queue: list[Owed]) -> bool:
+        """Try the head; True: go on with the next one."""
+        result = await self._attempt(lane.destination, owed)
+        retry = isinstance(result, RetryAt) and not result.throttled and not result.alone
+        if retry and queue and fails_alone(owed.delivery, now=self._clock.now(), rules=self._rules):
+            return await self._try_next(lane, owed, result, queue)
+        await self._record(lane.destination, owed, result)
+        return isinstance(result, Sent | Dead) or (isinstance(result, RetryAt) and result.alone)
+
+    async def _try_next(self, lane: Lane, head: Owed, result: Settlement, queue: list[Owed]) -> bool:
+        """R-20: after long failure of the head, the next one tells whether the destination or the head is unwell."""
+        following = queue.pop(0)
+        second = await self._attempt(lane.destination, following)
+        passed = isinstance(second, Sent)
+        if passed and isinstance(result, RetryAt):
+            result = replace(result, alone=True)
+        await self._record(lane.destination, following, second)
+        await self._record(lane.destination, head, result)
+        return passed
+
+    # --- one attempt -------------------------------------------------------------------------------------------------
+
+    async def _attempt(self, destination: Destination, owed: Owed) -> Settlement:
+        if owed.delivery.state is DeliveryState.UNKNOWN:
+            return await self._look(destination, owed.delivery)
+        delivery, begun = owed.delivery, False
+        outcome: Receipt | NotifyError
+        try:
+            delivery, payload, skip = self._prepare(destination, owed)
+            if skip is not None:
+                return skip
+            await self._store.begin(delivery, payload, epoch=destination.epoch, now=self._clock.now())
+            begun = True
+            outcome = await self._send(destination, owed, payload)
+        except StoreError:
+            raise
+        except NotifyError as error:
+            outcome = error
+        except Exception as error:  # The per-item guard: a fault in one message must not stop its lane for ever.
+            log.exception("delivery failed by a fault of ours", extra={"delivery": delivery.idem})
+            words = f"fault in feedbell: {type(error).__name__}"
+            outcome = OutcomeUnknown(words) if begun else MessageRejected(words)
+        now = self._clock.now()
+        return settle(delivery, destination, outcome, now=now, roll=self._clock.roll(), rules=self._rules)
+
+    def _prepare(self, destination: Destination, owed: Owed) -> tuple[Delivery, Payload, Settlement | None]:
+        """Render; the third value settles a delivery for which there is nothing to send."""
+        delivery = owed.delivery
+        if delivery.kind is not DeliveryKind.NOTICE and not owed.entries:
+            return delivery, {}, Dead(why="its entry is gone")
+        message = self._render(owed)
+        payload = self._notifier(destination.uid).to_payload(message, plain=delivery.plain)
+        delivery = replace(delivery, rendered_hash=payload_hash(payload))
+        if delivery.kind is DeliveryKind.EDIT:
+            original = owed.original
+            if original is None or original.remote_ref is None:
+                return delivery, payload, Dead(why="what it would change was never sent")
+            if original.rendered_hash == delivery.rendered_hash:
+                return delivery, payload, Sent(receipt=Receipt(remote_ref=original.remote_ref), how="unchanged")
+        return delivery, payload, None
+
+    async def _send(self, destination: Destination, owed: Owed, payload: Payload) -> Receipt:
+        notifier, original = self._notifier(destination.uid), owed.original
+        if owed.delivery.kind is DeliveryKind.EDIT and original is not None and original.remote_ref is not None:
+            return await notifier.edit(destination, payload, original.remote_ref)
+        return await notifier.send(destination, payload, owed.delivery.idem)
+
+    async def _look(self, destination: Destination, delivery: Delivery) -> Settlement:
+        crash.point("rec.before_lookup")
+        since = delivery.first_try_at or delivery.created_at
+        found: Receipt | NotifyError | None
+        try:
+            found = await self._notifier(destination.uid).find(
+                destination, delivery.payload or {}, delivery.idem, since
+            )
+        except NotifyError as error:
+            found = error
+        crash.point("rec.after_lookup")
+        now = self._clock.now()
+        return settle_look_up(delivery, destination, found, now=now, roll=self._clock.roll(), rules=self._rules)
+
+    async def _record(self, destination: Destination, owed: Owed, result: Settlement) -> None:
+        now = self._clock.now()
+        notices = notices_of(result, owed.delivery, destination, now=now)
+        looked = owed.delivery.state is DeliveryState.UNKNOWN
+        crash.point("rec.before_commit" if looked else "send.before_record")
+        await self._store.settle(owed.delivery, result, epoch=destination.epoch, now=now, notices=notices)
+        crash.point("rec.after_commit" if looked else "send.after_record")
+        self._observe(
+            SendEvent(
+                destination=destination.uid,
+                kind=owed.delivery.kind,
+                result=result,
+                delay=now - owed.delivery.due_at,
+            )
+        )
+
+    def _notifier(self, uid: str) -> Notifier:
+        return self._notifiers[uid.partition(":")[0]]
+
+
+def service_of(uid: str) -> str:
+    """What shares a fate: the platform; but each generic webhook is a server of its own."""
+    scheme = uid.partition(":")[0]
+    return uid if scheme == "webhook" else scheme
+
+
+def payload_hash(payload: Payload) -> str:
+    """Of what a reader would see; decides whether an edit changes anything."""
+    return hashlib.sha256(json.dumps(payload, sort_keys=True).encode()).hexdigest()[:32]
