@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from bot.core.failure import plan_failure
-from bot.core.model.entry import Identity, Known, Listed, ParsedEntry, ParsedFeed
+from bot.core.model.entry import Identity, Key, Known, Listed, ParsedEntry, ParsedFeed
 from bot.core.model.feed import FeedMemory, FeedState, Fetched, NotModified
 from bot.core.model.plan import EntryEdit, FeedChange, IntakePlan, NewEntry, Notice
 from bot.core.model.route import Route
@@ -276,7 +276,7 @@ def _change(poll: _Poll, news: News, known: Known, *, roll: float) -> FeedChange
     )
 
 
-def _listing(news: News) -> tuple[tuple[bytes, bytes], ...]:
+def _listing(news: News) -> tuple[tuple[bytes, Key], ...]:
     return tuple(
         (item.parsed.bytes_hash, item.stored.key if item.stored is not None else item.identity.key)
         for item in news.items

@@ -46,7 +46,7 @@ def fold(tag: str) -> str:
     hyphen and underscore do not count. All else does: "c", "c++", "c#" and ".net" stay apart. Folding twice changes
     nothing.
     """
-    plain = _caseless("".join(char for char in tag if not _is_invisible(char)))
+    plain = caseless("".join(char for char in tag if not _is_invisible(char)))
     joined = _join_words(plain)
     while (bare := _unwrap(joined)) != joined:
         joined = bare
@@ -134,6 +134,12 @@ def nearest(tag: str, known: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for _, name in near[:MAX_NEAR])
 
 
+def caseless(text: str) -> str:
+    """Return Unicode's compatibility caseless form (Unicode Standard, 3.13, D146)."""
+    once = unicodedata.normalize("NFKD", unicodedata.normalize("NFD", text).casefold())
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKD", once.casefold()).casefold())
+
+
 def _spelled(keys: Collection[str], names: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(name for key, name in names.items() if key in keys)
 
@@ -158,12 +164,6 @@ def _squash(tag: str) -> str:
 
 def _title_heads(title: str) -> frozenset[str]:
     return fold_all((title, _TITLE_JOINT.split(title.strip(), maxsplit=1)[0]))
-
-
-def _caseless(text: str) -> str:
-    """Return Unicode's compatibility caseless form (Unicode Standard, 3.13, D146)."""
-    once = unicodedata.normalize("NFKD", unicodedata.normalize("NFD", text).casefold())
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKD", once.casefold()).casefold())
 
 
 def _is_invisible(char: str) -> bool:

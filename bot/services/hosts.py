@@ -17,6 +17,7 @@ PUT_OFF = timedelta(seconds=30)  # a longer queue before one host is left in the
 class _Host:
     busy: asyncio.Lock = field(default_factory=asyncio.Lock)
     free_at: float = 0.0  # by the monotonic clock: when the next one may start
+    paused_until: float = 0.0  # the host itself asked for peace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,15 +37,15 @@ class HostGate:
 
     @asynccontextmanager
     async def turn(self, feed: Feed, url: str, *, patient: bool) -> AsyncIterator[Turn]:
-        """Wait for this feed's turn. Without `patience`, a long queue answers when to come again."""
+        """Wait for this feed's turn; a pause, or without `patient` a long queue, answers when to come again."""
         if feed.own or not self._gap:
             yield Turn()
             return
         host = self._hosts.setdefault(urlsplit(url).netloc.lower(), _Host())
         now = self._clock.monotonic()
-        wait = host.free_at - now
-        if wait > PUT_OFF.total_seconds() and not patient:
-            yield Turn(put_off_until=self._clock.now() + timedelta(seconds=wait))
+        wait, pause = host.free_at - now, host.paused_until - now
+        if pause > 0 or (wait > PUT_OFF.total_seconds() and not patient):
+            yield Turn(put_off_until=self._clock.now() + timedelta(seconds=max(wait, pause)))
             return
         host.free_at = max(host.free_at, now) + self._gap
         if wait > 0:
@@ -56,4 +57,4 @@ class HostGate:
     def pause(self, url: str, asked: timedelta) -> None:
         """Leave a whole host alone after its 429 or 503."""
         host = self._hosts.setdefault(urlsplit(url).netloc.lower(), _Host())
-        host.free_at = max(host.free_at, self._clock.monotonic() + asked.total_seconds())
+        host.paused_until = max(host.paused_until, self._clock.monotonic() + asked.total_seconds())

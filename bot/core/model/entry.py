@@ -2,11 +2,8 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import NewType
 
-from bot.core.model.feed import FeedId
-
-Key = NewType("Key", bytes)  # 16 bytes; what makes an entry the same entry within its feed
+from bot.core.model.feed import FeedId, Key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,3 +121,6 @@ class Entry:
     content_hash: str = ""  # of what an edit could change: title, link, texts, tags
     edits: int = 0
     withdrawn_at: datetime | None = None
+
+
+__all__ = ["Entry", "FeedId", "Identity", "Key", "Known", "KnownEntry", "Listed", "ParsedEntry", "ParsedFeed"]

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NewType
 
+Key = NewType("Key", bytes)  # 16 bytes; what makes an entry the same entry within its feed
 FeedId = NewType("FeedId", str)  # the configured `id`; stable while the URL may change
 
 
@@ -85,7 +86,7 @@ class FeedState:
     feed: Feed
     validators: Validators = Validators()
     memory: FeedMemory = FeedMemory()
-    listing: tuple[tuple[bytes, bytes], ...] = ()  # (hash of an item's bytes, its entry's key), document order
+    listing: tuple[tuple[bytes, Key], ...] = ()  # (hash of an item's bytes, its entry's key), document order
     title: str = ""
     site_url: str | None = None
     primed_at: datetime | None = None  # the first poll that was understood, even an empty one (N16)

@@ -45,7 +45,7 @@ class FeedChange:
     asked_until: datetime | None = None  # always written
     memory: FeedMemory
     validators: Validators | None = None
-    listing: tuple[tuple[bytes, bytes], ...] | None = None
+    listing: tuple[tuple[bytes, Key], ...] | None = None
     title: str | None = None
     site_url: str | None = None
     primed_at: datetime | None = None
