@@ -24,10 +24,11 @@ def secrets_in_file(raw: Raw) -> Iterator[Fault]:
     for name, key in known_names().items():
         value = _at(raw, key.path)
         if value is not None and _is_secret_here(key, value):
-            yield Fault(path=key.path, message=f"{_NOT_HERE}; {_where(name)}", at="key")
+            yield Fault(path=key.path, message=f"{_NOT_HERE}; {_where(name)}", at="key", hide=True)
     for table in ("webhooks", "secrets"):
         if table in raw:
-            yield Fault(path=(table,), message=f"{_NOT_HERE}; {_where(f'FEEDBELL_{table.upper()}__NAME')}", at="key")
+            where = _where(f"FEEDBELL_{table.upper()}__NAME")
+            yield Fault(path=(table,), message=f"{_NOT_HERE}; {where}", at="key", hide=True)
 
 
 def likely_secrets(raw: Raw) -> Iterator[Fault]:

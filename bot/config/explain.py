@@ -24,7 +24,7 @@ def _fault(details: ErrorDetails) -> Fault:
     kind, context = details["type"], details.get("ctx", {})
     value = details["input"]
     if kind == "extra_forbidden":
-        return Fault(path=path, message=_unknown_key(path), at="key")
+        return _unknown_key(path)
     if kind == "missing":
         return Fault(path=path, message=f"missing; {_called(path)} needs it")
     if path[-1:] == ("[key]",):
@@ -66,14 +66,17 @@ def _called(path: KeyPath) -> str:
     return f"each [[{path[0]}]]" if len(path) == 3 and isinstance(path[1], int) else "this table"
 
 
-def _unknown_key(path: KeyPath) -> str:
+def _unknown_key(path: KeyPath) -> Fault:
     known = keys_at(path[:-1])
     hint = did_you_mean(str(path[-1]), known)
-    return f"unknown key{hint}" if hint else f"unknown key; known here: {', '.join(known)}"
+    message = f"unknown key{hint}" if hint else f"unknown key; known here: {', '.join(known)}"
+    secrets = keys_at(path[:-1], secret=True)
+    is_like_secret = bool(did_you_mean(str(path[-1]), secrets))
+    return Fault(path=path, message=message, at="key", hide=is_like_secret)
 
 
-def keys_at(path: KeyPath) -> list[str]:
-    """Return the keys that may stand in the table at a key path."""
+def keys_at(path: KeyPath, *, secret: bool = False) -> list[str]:
+    """Return the keys that may stand in the table at a key path, or those that may only come from elsewhere."""
     model: type[BaseModel] = Settings
     for part in path:
         if isinstance(part, str):
@@ -82,7 +85,7 @@ def keys_at(path: KeyPath) -> list[str]:
             if found is None:
                 return []
             model = found
-    return [info.alias or name for name, info in model.model_fields.items() if not _is_secret(info.annotation)]
+    return [info.alias or name for name, info in model.model_fields.items() if _is_secret(info.annotation) is secret]
 
 
 def _is_secret(annotation: object) -> bool:

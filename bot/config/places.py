@@ -6,18 +6,19 @@ from functools import cached_property
 from typing import Literal
 
 from bot.config.errors import Problem, mask, quoted
-from bot.config.toml_positions import KeyPath, Place, locate
+from bot.config.toml_positions import KeyPath, Place, Position, locate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """What is wrong at a key path; `offset` counts characters into the value."""
+    """What is wrong at a key path; `offset` counts characters into the value, `hide` keeps the value from being shown."""
 
     path: KeyPath
     message: str
     at: Literal["key", "value"] = "value"
     offset: int = 0
     severity: Literal["error", "warning"] = "error"
+    hide: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,9 +64,14 @@ class Source:
             column=position.column + (fault.offset if is_exact else 0),
             key=shown,
             message=fault.message,
-            source_line=mask(self.lines[position.line - 1]),
+            source_line=self._line(position, hide=fault.hide),
             severity=fault.severity,
         )
+
+    def _line(self, position: Position, *, hide: bool) -> str:
+        line = self.lines[position.line - 1]
+        sign = line.find("=", position.column - 1) if hide else -1
+        return mask(line if sign < 0 else f"{line[: sign + 1]} ***")
 
 
 def dotted(path: KeyPath) -> str:
