@@ -1,0 +1,43 @@
+"""Read how long a server asks us to wait, in all spellings that servers use."""
+
+import math
+import re
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+
+LONGEST = timedelta(days=365)  # more is a broken number; who asks for it caps at a day anyway
+_NUMBER = re.compile(r"\d{1,12}(?:\.\d{1,9})?")
+
+
+def parse_retry_after(value: object, *, now: datetime) -> timedelta | None:
+    """Return the wait that `value` means; None where it means none: missing, negative, garbage.
+
+    Seconds as a whole number or with a fraction, in a header or in JSON, or an HTTP date (RFC 9110,
+    10.2.3); a date in the past means now.
+    """
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, int | float):
+        return _seconds(float(value)) if abs(value) < 1e15 else (LONGEST if value > 0 else None)
+    text = str(value).strip()
+    if _NUMBER.fullmatch(text):
+        return _seconds(float(text))
+    return _until(text, now=now)
+
+
+def _seconds(seconds: float) -> timedelta | None:
+    if not math.isfinite(seconds) or seconds < 0:
+        return None
+    return timedelta(seconds=min(seconds, LONGEST.total_seconds()))
+
+
+def _until(text: str, *, now: datetime) -> timedelta | None:
+    # A date without a weekday or a month is a number or a word that the lenient parser would guess at.
+    if len(text) > 60 or not re.search(r"[A-Za-z]{3}.*\d:\d\d", text):
+        return None
+    try:
+        at = parsedate_to_datetime(text)
+    except (ValueError, IndexError, OverflowError):
+        return None
+    at = at if at.tzinfo else at.replace(tzinfo=UTC)
+    return min(max(at - now, timedelta(0)), LONGEST)

@@ -1,0 +1,303 @@
+"""Slack by bot token and by incoming webhook.
+
+Plain aiohttp posts the JSON: a third of the CPU of slack_sdk, whose default handlers also post twice after a reset
+connection (performance.md; decision 3). slack_sdk's models judge the payloads in our tests.
+"""
+
+import re
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+import aiohttp
+
+from bot.core.errors import (
+    Deferred,
+    DestinationDown,
+    LookupImpossible,
+    LookupUnavailable,
+    NotifyError,
+    OutcomeUnknown,
+)
+from bot.core.model.delivery import Destination, Probe, Receipt
+from bot.core.model.message import Message, Payload
+from bot.notifiers import slack_layout
+from bot.notifiers.http import Answer, ask, clock_offset
+from bot.notifiers.slack_errors import (
+    NO_HISTORY,
+    error_word,
+    to_error,
+    to_lookup_error,
+    to_webhook_error,
+    why_no_history,
+)
+from bot.ports import Clock
+
+_ID = re.compile(r"[CGD][A-Z0-9]{6,}")
+_PERSON = re.compile(r"[UW][A-Z0-9]{6,}")
+_UPDATABLE = ("text", "blocks", "metadata", "parse", "link_names")  # what chat.update knows
+PAGES = 5  # of history; a channel with more since the first try can't be searched to its end
+PAGE = 999
+LIST_PAGES = 20  # of channels, a thousand each
+MARGIN = timedelta(hours=1)  # before the first try: clocks differ, and the offset is read from whole seconds
+
+Json = dict[str, object]
+
+
+class _Failed(Exception):
+    """An answer with `ok: false`, and what it means for a message."""
+
+    def __init__(self, error: NotifyError, answer: object) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.answer = answer
+
+
+class SlackNotifier:
+    """Implements ports.Notifier for `slack:#name`, `slack:C…` and `slack:U…` (direct messages)."""
+
+    can_edit = True
+
+    def __init__(
+        self, session: aiohttp.ClientSession, *, token: str, clock: Clock, api_url: str = "https://slack.com/api/"
+    ) -> None:
+        self._session = session
+        self._api_url = api_url.rstrip("/") + "/"
+        self._auth = {"Authorization": f"Bearer {token}"}
+        self._clock = clock
+        self._offset = timedelta(0)  # Slack's clock minus ours
+
+    def to_payload(self, message: Message, *, plain: bool = False) -> Payload:
+        return slack_layout.to_payload(message, plain=plain)
+
+    async def send(self, destination: Destination, payload: Payload, key: str) -> Receipt:
+        channel = destination.remote_id or _address(destination)
+        if _PERSON.fullmatch(channel):
+            channel = await self._before_sending(destination)
+        return _receipt(await self._act("chat.postMessage", {"channel": channel, **payload}))
+
+    async def edit(self, destination: Destination, payload: Payload, remote_ref: str) -> Receipt:
+        channel = await self._before_sending(destination)
+        words = {name: payload[name] for name in _UPDATABLE if name in payload}
+        # A plain edit must take the blocks of the rich one away.
+        words.setdefault("blocks", [])
+        return _receipt(await self._act("chat.update", {"channel": channel, "ts": remote_ref, **words}))
+
+    async def find(self, destination: Destination, payload: Payload, key: str, since: datetime) -> Receipt | None:
+        try:
+            channel = await self._id(destination)
+            return await self._search(channel, key, since, thread=payload.get("thread_ts"))
+        except _Failed as failed:
+            raise to_lookup_error(failed.error, failed.answer) from None
+        except (Deferred, OutcomeUnknown) as error:
+            asked = error.retry_after if isinstance(error, Deferred) else None
+            raise LookupUnavailable(str(error), retry_after=asked) from None
+        except DestinationDown as error:
+            raise LookupImpossible(str(error)) from None
+
+    async def probe(self, destination: Destination) -> Probe:
+        try:
+            return await self._look(destination)
+        except _Failed as failed:
+            raise _not_sent(failed.error) from None
+        except OutcomeUnknown as error:
+            raise _not_sent(error) from None
+
+    async def _before_sending(self, destination: Destination) -> str:
+        """Return the channel's id. Whatever goes wrong here, no message has left yet."""
+        try:
+            return await self._id(destination)
+        except _Failed as failed:
+            raise _not_sent(failed.error) from None
+        except OutcomeUnknown as error:
+            raise _not_sent(error) from None
+
+    async def _look(self, destination: Destination) -> Probe:
+        address = destination.remote_id or _address(destination)
+        name = _address(destination)
+        if _PERSON.fullmatch(address):
+            address = await self._open(address)
+        elif not _ID.fullmatch(address):
+            found = await self._listed(address)
+            if found is None:
+                return await self._nameless(destination)
+            address = str(found)
+        try:
+            channel = _part(await self._call("conversations.info", channel=address), "channel")
+        except _Failed as failed:
+            if error_word(failed.answer) != "missing_scope":
+                raise
+            channel = {}  # posting needs no such right
+        if channel.get("is_archived") is True:
+            raise DestinationDown("the channel is archived (is_archived)")
+        shown = f"#{channel['name']}" if isinstance(channel.get("name"), str) and channel["name"] else name
+        why_not = await self._why_no_history(address)
+        return Probe(remote_id=address, can_look_up=why_not is None, why_not=why_not, name=shown)
+
+    async def _nameless(self, destination: Destination) -> Probe:
+        """The name is in no list that we may read. Only a destination that is parked already stays so for that."""
+        why = f"{_address(destination)} is not in the list of channels: it does not exist, or the bot is not invited"
+        await self._call("auth.test")
+        if destination.parked is not None:
+            raise DestinationDown(why)
+        return Probe(why_not=why, name=_address(destination))
+
+    async def _why_no_history(self, channel: str) -> str | None:
+        try:
+            await self._call("conversations.history", channel=channel, limit="1")
+        except _Failed as failed:
+            if error_word(failed.answer) not in NO_HISTORY:
+                raise
+            return why_no_history(failed.answer)
+        return None
+
+    async def _search(self, channel: str, key: str, since: datetime, *, thread: object) -> Receipt | None:
+        ask_for = {"channel": channel, "inclusive": "true", "include_all_metadata": "true", "limit": str(PAGE)}
+        method = "conversations.history"
+        if isinstance(thread, str):  # replies are in no history
+            method, ask_for = "conversations.replies", {**ask_for, "ts": thread}
+        cursor = ""
+        for _ in range(PAGES):
+            oldest = {"oldest": f"{(since - MARGIN + self._offset).timestamp():.6f}"}
+            before = self._offset
+            page = await self._call(method, **ask_for, **oldest, **({"cursor": cursor} if cursor else {}))
+            for message in _list(page, "messages"):
+                if _key_of(message) == key:
+                    return Receipt(remote_ref=_string(message, "ts"), remote_id=channel)
+            if self._offset < before - MARGIN / 2:
+                continue  # Slack's clock is far behind ours: look again, from an earlier moment
+            cursor = _string(_part(page, "response_metadata"), "next_cursor") or ""
+            if not cursor:
+                return None
+        raise LookupImpossible("the channel holds too many messages since the first try")
+
+    async def _id(self, destination: Destination) -> str:
+        address = destination.remote_id or _address(destination)
+        if _PERSON.fullmatch(address):
+            return await self._open(address)
+        found = address if _ID.fullmatch(address) else await self._listed(address)
+        if found is None:
+            raise DestinationDown(f"no list of channels that the bot may read holds {address}")
+        return found
+
+    async def _open(self, person: str) -> str:
+        answer = await self._call("conversations.open", users=person)
+        return _string(_part(answer, "channel"), "id") or person
+
+    async def _listed(self, name: str) -> str | None:
+        """Return the id of the channel of this name; None when it is in no list that the token may read."""
+        for kinds in ("public_channel,private_channel", "public_channel"):
+            try:
+                return await self._in_list(name.removeprefix("#"), kinds)
+            except _Failed as failed:
+                if error_word(failed.answer) not in ("missing_scope", "unknown_method"):
+                    raise
+        return None
+
+    async def _in_list(self, name: str, kinds: str) -> str | None:
+        cursor = ""
+        for _ in range(LIST_PAGES):
+            page = await self._call("conversations.list", types=kinds, limit="1000", cursor=cursor)
+            for channel in _list(page, "channels"):
+                if isinstance(channel, dict) and channel.get("name") == name:
+                    return _string(channel, "id")
+            cursor = _string(_part(page, "response_metadata"), "next_cursor") or ""
+            if not cursor:
+                break
+        return None
+
+    async def _act(self, method: str, arguments: Mapping[str, object]) -> Json:
+        """Call a method that changes something, as JSON."""
+        body: Payload = dict(arguments)  # type: ignore[arg-type]  # payloads and strings: JSON all through
+        answer = await ask(
+            self._session, "POST", self._api_url + method, service="Slack", payload=body, headers=self._auth
+        )
+        try:
+            return self._read(answer)
+        except _Failed as failed:
+            raise failed.error from None
+
+    async def _call(self, method: str, **arguments: str) -> Json:
+        """Call a reading method, as a form: not all of them take JSON."""
+        answer = await ask(
+            self._session, "POST", self._api_url + method, service="Slack", form=arguments, headers=self._auth
+        )
+        return self._read(answer)
+
+    def _read(self, answer: Answer) -> Json:
+        now = self._clock.now()
+        offset = clock_offset(answer, now=now)
+        if offset is not None:
+            self._offset = offset
+        body = answer.json if answer.whole else None
+        if answer.status == 200 and isinstance(body, dict) and body.get("ok") is True:
+            return body
+        raise _Failed(to_error(answer.status, body, retry_after=answer.retry_after(now=now)), body)
+
+
+class SlackWebhookNotifier:
+    """Implements ports.Notifier for `slack-webhook:NAME`: no id, no history, no edits. `urls` are secrets, by NAME."""
+
+    can_edit = False
+
+    def __init__(self, session: aiohttp.ClientSession, *, urls: Mapping[str, str], clock: Clock) -> None:
+        self._session = session
+        self._urls = dict(urls)
+        self._clock = clock
+
+    def to_payload(self, message: Message, *, plain: bool = False) -> Payload:
+        return slack_layout.to_payload(message, plain=plain, metadata=False)
+
+    async def send(self, destination: Destination, payload: Payload, key: str) -> Receipt:
+        url = self._urls.get(_address(destination))
+        if url is None:
+            raise DestinationDown(f"no URL is set for {destination.uid}")
+        answer = await ask(self._session, "POST", url, service="Slack's webhook", payload=payload)
+        if answer.status == 200 and (not answer.whole or answer.body.strip() in (b"ok", b"")):
+            return Receipt()
+        body = answer.body[:200].decode("utf-8", "replace")
+        raise to_webhook_error(answer.status, body, retry_after=answer.retry_after(now=self._clock.now()))
+
+    async def edit(self, destination: Destination, payload: Payload, remote_ref: str) -> Receipt:
+        raise DestinationDown("a Slack webhook can't edit")
+
+    async def find(self, destination: Destination, payload: Payload, key: str, since: datetime) -> Receipt | None:
+        raise LookupImpossible("a Slack webhook has no history")
+
+    async def probe(self, destination: Destination) -> Probe:
+        return Probe(why_not="a Slack webhook has no history")
+
+
+def _not_sent(error: NotifyError) -> NotifyError:
+    return Deferred(str(error)) if isinstance(error, OutcomeUnknown) else error
+
+
+def _address(destination: Destination) -> str:
+    return destination.uid.partition(":")[2]
+
+
+def _receipt(answer: Json) -> Receipt:
+    channel = _string(answer, "channel")
+    known = channel if channel and _ID.fullmatch(channel) else None
+    return Receipt(remote_ref=_string(answer, "ts"), remote_id=known)
+
+
+def _key_of(message: object) -> str | None:
+    metadata = _part(message, "metadata")
+    if metadata.get("event_type") != slack_layout.EVENT:
+        return None
+    return _string(_part(metadata, "event_payload"), "k")
+
+
+def _part(value: object, name: str) -> Json:
+    found = value.get(name) if isinstance(value, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _list(value: Json, name: str) -> list[object]:
+    found = value.get(name)
+    return found if isinstance(found, list) else []
+
+
+def _string(value: object, name: str) -> str | None:
+    found = value.get(name) if isinstance(value, dict) else None
+    return found if isinstance(found, str) else None
