@@ -1,0 +1,1 @@
+"""Asks feed servers politely and safely: a guarded, conditional, bounded GET."""

@@ -1,0 +1,71 @@
+"""Reads a body within the limits of size and patience."""
+
+import asyncio
+from datetime import timedelta
+from typing import Final
+
+from aiohttp import StreamReader
+
+from bot.core.errors import FetchError
+from bot.fetch.decode import PIECE, decoder
+from bot.fetch.limits import FetchLimits
+from bot.ports import Clock
+
+_MEGABYTE: Final = 1024 * 1024
+
+
+class BodyReader:
+    """Reads one body (T5, T6)."""
+
+    def __init__(self, content: StreamReader, *, limits: FetchLimits, clock: Clock) -> None:
+        self._content = content
+        self._limits = limits
+        self._clock = clock
+        self._wire = 0
+        self._window_at = clock.monotonic()
+        self._window_bytes = 0
+
+    async def read(self, *, encodings: list[str], length: int | None) -> bytes:
+        """Return the whole body, decoded. Raises FetchError, and whatever the connection raises."""
+        if length is not None and length > self._limits.wire:
+            raise too_large(self._limits.wire)
+        decode = decoder(encodings)
+        pieces: list[bytes] = []
+        size = 0
+        while chunk := await self._next():
+            for piece in decode.feed(chunk):
+                size += len(piece)
+                if size > self._limits.decoded:
+                    raise too_large(self._limits.decoded)
+                pieces.append(piece)
+                if len(piece) >= PIECE:
+                    await self._clock.sleep(timedelta(0))  # others may run between two pieces of a bomb
+        decode.finish()
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    async def _next(self) -> bytes:
+        patience = self._limits.idle
+        try:
+            async with asyncio.timeout(patience.total_seconds()):
+                chunk = await self._content.readany()
+        except TimeoutError as error:
+            raise FetchError(f"the answer stood still for {patience.total_seconds():g} s") from error
+        self._wire += len(chunk)
+        if self._wire > self._limits.wire:
+            raise too_large(self._limits.wire)
+        self._watch_pace(len(chunk))
+        return chunk
+
+    def _watch_pace(self, count: int) -> None:
+        self._window_bytes += count
+        passed = self._clock.monotonic() - self._window_at
+        if passed < self._limits.slow_window.total_seconds():
+            return
+        if self._window_bytes < self._limits.slow_rate * passed:
+            raise FetchError("the answer comes too slowly")
+        self._window_at += passed
+        self._window_bytes = 0
+
+
+def too_large(limit: int) -> FetchError:
+    return FetchError(f"the answer is larger than {limit / _MEGABYTE:g} MB")
