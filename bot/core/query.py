@@ -1,0 +1,144 @@
+"""The grammar of `/latest TEXT`, the same in chat and on the command line (small print 18)."""
+
+import re
+import unicodedata
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from bot.core.errors import UsageError
+from bot.core.model.feed import FeedId
+from bot.core.tags import fold
+
+MAX_TEXT = 500  # characters that are looked at; no tag is longer
+MAX_COUNT = 10
+
+_KEY = re.compile(r"(?:(?<=\s)|(?<=[\"”’'])|^)(tag|feed|count|public)\s*:\s*", re.IGNORECASE)
+_QUOTES = {'"': '"', "“": '"”“', "„": "“”", "'": "'", "‘": "’"}
+_LOOSE_QUOTES = "\"'“”„‘’ \t\n"
+_YES = frozenset({"true", "yes", "1", "on"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatestQuery:
+    """What somebody asks for. `tag` is as typed, for the answer; look it up by `core.tags.fold`."""
+
+    tag: str | None = None
+    feed: FeedId | None = None
+    count: int = 1
+    public: bool = False
+
+
+def parse_latest(text: str, *, known_tags: Collection[str], known_feeds: Collection[FeedId]) -> LatestQuery:
+    """Read the words after `/latest`; `known_tags` are folded.
+
+    At each step a tag that is named by all that is left wins. Else a last word `public` and a last number from 1 to
+    10 are taken off; then a feed's id means that feed, alone or before a known tag; the rest is one tag, known or not.
+    `tag:`, `feed:`, `count:` say it outright, in quotes or up to the next of them. A quote that is never closed ends
+    with the text. Raises UsageError for a feed or count that is said outright and can't be.
+    """
+    rest, said = _outright(unicodedata.normalize("NFC", text)[:MAX_TEXT])
+    query = LatestQuery()
+    if "feed" in said:
+        query = replace(query, feed=_feed_named(said["feed"], known_feeds))
+    rest, query = _take_ends(rest, query, known_tags, keep_first=said.get("tag") == "")
+    if "tag" in said:
+        query = replace(query, tag=said["tag"] or rest.strip(_LOOSE_QUOTES) or None)
+    else:
+        query = _with_tag(rest, query, known_tags, known_feeds)
+    if "count" in said:
+        query = replace(query, count=_count(said["count"]))
+    return replace(query, public=query.public or said.get("public", "").casefold() in _YES)
+
+
+def _outright(text: str) -> tuple[str, dict[str, str]]:
+    """Cut `key:value` pairs out of a text; return what is left and the values.
+
+    A value without quotes reaches to the next key. What follows a tag's first word may still be a count or `public`,
+    so an unquoted tag stays in the rest, and its value is empty.
+    """
+    rest: list[str] = []
+    said: dict[str, str] = {}
+    at = 0
+    while (found := _KEY.search(text, at)) is not None:
+        rest.append(text[at : found.start()])
+        key = found[1].casefold()
+        value, at, is_quoted = _value(text, found.end(), whole=key == "tag")
+        if key == "tag" and not is_quoted:
+            rest.append(value)
+            value = ""
+        said[key] = value
+    rest.append(text[at:])
+    return " ".join(" ".join(rest).split()), said
+
+
+def _value(text: str, at: int, *, whole: bool) -> tuple[str, int, bool]:
+    """Return a value, where it ends, and whether it stood in quotes; `whole`: unquoted, it may hold blanks."""
+    if text[at : at + 1] in _QUOTES and at < len(text):
+        closing = _QUOTES[text[at]]
+        end = min((place for mark in closing if (place := text.find(mark, at + 1)) > 0), default=len(text))
+        return text[at + 1 : end].strip(), end + 1, True
+    following = _KEY.search(text, at)
+    piece = text[at : following.start()] if following is not None else text[at:]
+    if not whole:
+        piece = piece[: len(piece.split(maxsplit=1)[0])] if piece.strip() else ""
+    return piece.strip(), at + len(piece), False
+
+
+def _take_ends(
+    rest: str, query: LatestQuery, known_tags: Collection[str], *, keep_first: bool
+) -> tuple[str, LatestQuery]:
+    """Take a last `public` and a last number off, each once and in any order, unless a tag is named by the whole."""
+    has_count = False
+    while rest and fold(rest) not in known_tags:
+        before, _, last = rest.rpartition(" ")
+        if keep_first and not before:
+            break
+        plain = unicodedata.normalize("NFKC", last).casefold()
+        if plain == "public" and not query.public:
+            query = replace(query, public=True)
+        elif not has_count and re.fullmatch("[1-9]|10", plain):
+            query = replace(query, count=int(plain))
+            has_count = True
+        else:
+            break
+        rest = before
+    return rest, query
+
+
+def _with_tag(
+    rest: str, query: LatestQuery, known_tags: Collection[str], known_feeds: Collection[FeedId]
+) -> LatestQuery:
+    tag = rest.strip(_LOOSE_QUOTES)
+    if not tag:
+        return query
+    if fold(rest) in known_tags or query.feed is not None:
+        return replace(query, tag=tag)
+    feed = _find_feed(tag, known_feeds)
+    if feed is not None:
+        return replace(query, feed=feed)
+    first, _, after = tag.partition(" ")
+    feed = _find_feed(first, known_feeds)
+    if feed is not None and fold(after) in known_tags:
+        return replace(query, feed=feed, tag=after.strip(_LOOSE_QUOTES))
+    return replace(query, tag=tag)
+
+
+def _find_feed(name: str, known_feeds: Collection[FeedId]) -> FeedId | None:
+    """Return the feed of that id; where no id is written so, the case does not matter."""
+    if name in known_feeds:
+        return FeedId(name)
+    return next((feed for feed in known_feeds if feed.casefold() == name.casefold()), None)
+
+
+def _feed_named(name: str, known_feeds: Collection[FeedId]) -> FeedId:
+    feed = _find_feed(name, known_feeds)
+    if feed is None:
+        raise UsageError(f'no feed "{name}"; feeds: {", ".join(sorted(known_feeds)) or "none"}')
+    return feed
+
+
+def _count(text: str) -> int:
+    plain = unicodedata.normalize("NFKC", text)
+    if not re.fullmatch("[1-9]|10", plain):
+        raise UsageError(f"count is a number from 1 to {MAX_COUNT}")
+    return int(plain)
