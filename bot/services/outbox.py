@@ -187,6 +187,11 @@ class Outbox:
     async def _deliver(self, lane: Lane, owed: Owed, queue: list[Owed]) -> bool:
         """Try the head; True: go on with the next one."""
         result = await self._attempt(lane.destination, owed)
+        if isinstance(result, RetryAt) and result.plain:
+            # At once, so that the plain form keeps the place of the rich one.
+            await self._record(lane.destination, owed, result)
+            owed = replace(owed, delivery=replace(owed.delivery, plain=True))
+            result = await self._attempt(lane.destination, owed)
         retry = isinstance(result, RetryAt) and not result.throttled and not result.alone
         if retry and queue and fails_alone(owed.delivery, now=self._clock.now(), rules=self._rules):
             return await self._try_next(lane, owed, result, queue)

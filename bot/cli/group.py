@@ -1,0 +1,110 @@
+"""The command group: every command's name and line of help, its code loaded only when it is called."""
+
+import sys
+from importlib import import_module
+from typing import Any, Final
+
+import click
+
+from bot.core.errors import ConfigError, FeedbellError, StoreHeld, StoreUnavailable, StoreUnusable
+
+EXIT_TEMPORARY: Final = 75  # sysexits.h EX_TEMPFAIL
+EXIT_CONFIG: Final = 78  # EX_CONFIG
+
+# name: (module, what it does). The functions are called like the commands, "-" written as "_".
+COMMANDS: Final = {
+    "run": ("running", "The bot, until SIGTERM."),
+    "once": ("running", "Poll every feed now, deliver all that is due, exit."),
+    "demo": ("running", "The whole bot on a replay of the AI Networking feed; no account, no network."),
+    "check": ("checking", "Every mistake in the configuration, with its place."),
+    "inspect": ("checking", "Find the feed behind a page, lint it, print blocks for the configuration."),
+    "preview": ("checking", "Exactly what would be sent."),
+    "send-test": ("checking", "A test message to one destination."),
+    "latest": ("reading", "The newest entries, or those with a tag."),
+    "tags": ("reading", "Every tag with its count."),
+    "feeds": ("reading", "Every feed: last and next poll, last new entry, error."),
+    "status": ("reading", "Feeds, destinations and deliveries at a glance."),
+    "why": ("reading", "The whole life of one entry: seen, judged, delivered."),
+    "replay": ("managing", "Deliver old entries to a route that did not get them."),
+    "resume": ("managing", "Try a parked or unsubscribed destination again now."),
+    "backup": ("managing", "A consistent copy of a running SQLite state."),
+    "opml": ("managing", "Import or export subscriptions."),
+    "import": ("managing", "Feeds and what was told already, from another bot's state."),
+    "health": ("health", "Ask the running bot whether it is well; for HEALTHCHECK."),
+    "doctor": ("managing", "One page with all that a bug report needs, no secret."),
+}
+
+
+class LazyGroup(click.Group):
+    """Lists commands without importing them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        known = COMMANDS.get(cmd_name)
+        if known is None:
+            return None
+        module = import_module(f"bot.cli.{known[0]}")
+        name = cmd_name.replace("-", "_")
+        command = getattr(module, f"{name}_" if name == "import" else name)
+        if not isinstance(command, click.Command):
+            raise TypeError(f"{cmd_name} is no command")
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not ctx.resilient_parsing and args[0] not in COMMANDS and not args[0].startswith("-"):
+            import difflib
+
+            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            hint = f'; did you mean "{near[0]}"?' if near else "; see `feedbell --help`"
+            raise click.UsageError(f'no such command "{args[0]}"{hint}', ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, words) for name, (_, words) in COMMANDS.items()])
+
+
+def _version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    if value:
+        from bot.version import VERSION
+
+        click.echo(f"feedbell {VERSION}")
+        ctx.exit()
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--config", metavar="FILE", help="The configuration (default: config.toml, or FEEDBELL_CONFIG).")
+@click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=_version, help="Show the version.")
+@click.pass_context
+def group(ctx: click.Context, config: str | None) -> None:
+    """feedbell rings when a feed has a new post: it tells Slack, Discord and mailboxes, once and in order."""
+    ctx.obj = config
+
+
+def main(args: list[str] | None = None, prog_name: str | None = None) -> None:
+    """Run a command; every error on purpose becomes one line on stderr and its exit code."""
+    try:
+        status: Any = group.main(args=args, prog_name=prog_name or "feedbell", standalone_mode=False)
+    except click.exceptions.Abort:
+        sys.exit(130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except FeedbellError as error:
+        lines = error.problems if isinstance(error, ConfigError) else (f"error: {error}",)
+        for line in lines:
+            click.echo(str(line), err=True)
+        sys.exit(_exit_code(error))
+    except BrokenPipeError:
+        sys.exit(0)  # `feedbell latest | head -1` is no error
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _exit_code(error: FeedbellError) -> int:
+    if isinstance(error, ConfigError | StoreUnusable):
+        return EXIT_CONFIG
+    return EXIT_TEMPORARY if isinstance(error, StoreHeld | StoreUnavailable) else 1

@@ -1,0 +1,91 @@
+"""When what is owed becomes a digest."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from bot.core.lanes import DIGEST_MEMBERS, next_binding
+from bot.core.model.delivery import Delivery, DeliveryKind, DeliveryState, Destination, Options
+from bot.core.model.route import DestinationUid
+from bot.core.settle import DeliveryRules
+
+NOW = datetime(2026, 5, 20, 12, tzinfo=UTC)
+RULES = DeliveryRules()
+WELL = Destination(uid=DestinationUid("slack:#x"))
+UNWELL = replace(WELL, unwell_since=NOW - timedelta(hours=1))
+
+
+def rows(count: int, *, bundle: str | None = None, first: int = 1, due_at: datetime = NOW) -> list[Delivery]:
+    return [
+        Delivery(
+            id=number,
+            seq=number,
+            idem=f"{number:032x}",
+            destination=WELL.uid,
+            kind=DeliveryKind.ENTRY,
+            due_at=due_at,
+            created_at=due_at,
+            bundle=bundle,
+            options=Options(routes=("routes[0]",), mentions=(f"<@U{number}>",), heading="daily digest"),
+        )
+        for number in range(first, first + count)
+    ]
+
+
+def test_ten_waiting_entries_go_one_by_one() -> None:
+    assert next_binding(UNWELL, rows(10), now=NOW, rules=RULES) is None
+
+
+def test_after_an_outage_the_older_ones_become_one_digest_and_the_newest_ten_stay_single() -> None:
+    step = next_binding(UNWELL, rows(14), now=NOW, rules=RULES)
+    assert step is not None
+    assert step.members == (1, 2, 3, 4)
+    assert step.digest.kind is DeliveryKind.DIGEST
+    assert step.digest.seq == 1
+    assert step.digest.options.heading == "While away"
+    assert step.digest.options.mentions == ("<@U1>", "<@U2>", "<@U3>", "<@U4>")
+
+
+def test_many_entries_at_once_to_a_healthy_destination_are_no_backlog() -> None:
+    assert next_binding(WELL, rows(30), now=NOW, rules=RULES) is None
+
+
+def test_what_waited_while_the_bot_was_away_is_a_backlog() -> None:
+    waited = rows(30, due_at=NOW - timedelta(minutes=6))
+    step = next_binding(WELL, waited, now=NOW, rules=RULES)
+    assert step is not None
+    assert len(step.members) == 20
+
+
+def test_a_long_backlog_makes_several_digests_of_what_fits() -> None:
+    step = next_binding(UNWELL, rows(200), now=NOW, rules=RULES)
+    assert step is not None
+    assert len(step.members) == DIGEST_MEMBERS
+
+
+def test_a_message_of_unknown_outcome_is_neither_bound_nor_overtaken() -> None:
+    waiting = rows(20)
+    waiting[0] = replace(waiting[0], state=DeliveryState.UNKNOWN)
+    assert next_binding(UNWELL, waiting, now=NOW, rules=RULES) is None
+
+
+def test_a_bundle_whose_time_has_come_is_bound_when_it_is_first_in_line() -> None:
+    digest = rows(3, bundle="digest|routes[0]|1")
+    step = next_binding(WELL, [*digest, *rows(2, first=4)], now=NOW, rules=RULES)
+    assert step is not None
+    assert step.members == (1, 2, 3)
+    assert step.digest.options.heading == "daily digest"
+    assert next_binding(WELL, [*rows(1), *rows(2, bundle="b", first=2)], now=NOW, rules=RULES) is None
+
+
+def test_the_digest_is_the_same_whenever_its_members_are() -> None:
+    one = next_binding(WELL, rows(3, bundle="b"), now=NOW, rules=RULES)
+    two = next_binding(WELL, rows(3, bundle="b"), now=NOW + timedelta(hours=1), rules=RULES)
+    other = next_binding(WELL, rows(4, bundle="b"), now=NOW, rules=RULES)
+    assert one is not None
+    assert two is not None
+    assert other is not None
+    assert one.digest.idem == two.digest.idem != other.digest.idem
+
+
+def test_nothing_due_binds_nothing() -> None:
+    assert next_binding(UNWELL, [], now=NOW, rules=RULES) is None

@@ -1,0 +1,153 @@
+"""What an attempt's answer means: one row a rule."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from bot.core.errors import (
+    Deferred,
+    DestinationDown,
+    LookupImpossible,
+    LookupUnavailable,
+    MessageRejected,
+    NotifyError,
+    OutcomeUnknown,
+    Scope,
+)
+from bot.core.model.delivery import (
+    Dead,
+    Delivery,
+    DeliveryKind,
+    Destination,
+    Held,
+    Parked,
+    Receipt,
+    RetryAt,
+    Sent,
+    Unknown,
+)
+from bot.core.model.route import DestinationUid, OnUnknown
+from bot.core.settle import DeliveryRules, fails_alone, retry_delay, settle, settle_look_up
+
+NOW = datetime(2026, 5, 20, 12, tzinfo=UTC)
+RULES = DeliveryRules()
+SLACK = Destination(uid=DestinationUid("slack:#x"))
+DELIVERY = Delivery(idem="0" * 32, destination=SLACK.uid, kind=DeliveryKind.ENTRY, due_at=NOW, created_at=NOW)
+
+
+def seconds(count: float) -> timedelta:
+    return timedelta(seconds=count)
+
+
+def test_a_receipt_is_the_only_thing_that_makes_a_delivery_sent() -> None:
+    receipt = Receipt(remote_ref="1.2")
+    assert settle(DELIVERY, SLACK, receipt, now=NOW, roll=0.5, rules=RULES) == Sent(receipt=receipt)
+
+
+def test_an_unknown_outcome_waits_the_grace_before_it_is_looked_up() -> None:
+    result = settle(DELIVERY, SLACK, OutcomeUnknown("reset"), now=NOW, roll=0.5, rules=RULES)
+    assert result == Unknown(look_at=NOW + RULES.grace, why="reset")
+
+
+def test_an_error_that_says_nothing_about_the_message_counts_as_unknown() -> None:
+    assert isinstance(settle(DELIVERY, SLACK, NotifyError("?"), now=NOW, roll=0.5, rules=RULES), Unknown)
+
+
+def test_a_rejected_message_gets_one_plain_try_and_blocks_nobody() -> None:
+    first = settle(DELIVERY, SLACK, MessageRejected("invalid_blocks"), now=NOW, roll=0.5, rules=RULES)
+    assert first == RetryAt(at=NOW, why="invalid_blocks", plain=True, alone=True)
+    second = settle(replace(DELIVERY, plain=True), SLACK, MessageRejected("no_text"), now=NOW, roll=0.5, rules=RULES)
+    assert second == Dead(why="no_text")
+
+
+@pytest.mark.parametrize(("scope", "account"), [(Scope.DESTINATION, False), (Scope.ACCOUNT, True)])
+def test_a_destination_that_is_down_parks_and_is_looked_at_in_an_hour(scope: Scope, account: bool) -> None:
+    error = DestinationDown("is_archived", scope=scope)
+    parked = Parked(reason="is_archived", probe_at=NOW + timedelta(hours=1), account=account)
+    assert settle(DELIVERY, SLACK, error, now=NOW, roll=0.5, rules=RULES) == parked
+    assert settle_look_up(DELIVERY, SLACK, error, now=NOW, roll=0.5, rules=RULES) == parked
+
+
+def test_a_rate_limit_waits_as_asked_and_says_nothing_about_health() -> None:
+    error = Deferred("429", retry_after=seconds(30), throttled=True)
+    result = settle(DELIVERY, replace(SLACK, failures=4), error, now=NOW, roll=0.0, rules=RULES)
+    assert result == RetryAt(at=NOW + seconds(30), why="429", throttled=True)
+
+
+@pytest.mark.parametrize(
+    ("failures", "roll", "asked", "wait"),
+    [
+        (0, 0.0, None, 0),
+        (0, 0.5, None, 1),
+        (3, 0.5, None, 8),
+        (0, 0.5, 60.0, 60),
+        (0, 0.5, 10**9, 24 * 3600),  # nobody silences us for longer
+        (4, 0.0, None, 30),  # the fifth failure in a row opens the breaker
+        (5, 0.0, None, 60),
+        (30, 0.999, None, 900),
+        (10**6, 0.5, None, 900),
+    ],
+)
+def test_waits_grow_with_jitter_up_to_a_cap(failures: int, roll: float, asked: float | None, wait: float) -> None:
+    asked_for = None if asked is None else seconds(asked)
+    assert retry_delay(failures, roll=roll, asked=asked_for, rules=RULES) == seconds(wait)
+
+
+def test_a_late_message_gives_up_by_age_and_never_holds_up_the_others() -> None:
+    late = replace(DELIVERY, late=True, attempts=3, first_try_at=NOW - timedelta(hours=71))
+    retry = settle(late, SLACK, Deferred("451"), now=NOW, roll=0.5, rules=RULES)
+    assert isinstance(retry, RetryAt)
+    assert retry.alone
+    old = replace(late, first_try_at=NOW - timedelta(hours=73))
+    assert settle(old, SLACK, Deferred("451"), now=NOW, roll=0.5, rules=RULES) == Dead(why="gave up after 73 h: 451")
+
+
+def test_a_message_of_a_destination_that_is_down_never_gives_up_by_its_own_age() -> None:
+    old = replace(DELIVERY, first_try_at=NOW - timedelta(days=5))
+    assert isinstance(settle(old, SLACK, Deferred("refused"), now=NOW, roll=0.5, rules=RULES), RetryAt)
+
+
+@pytest.mark.parametrize(
+    ("delivery", "alone"),
+    [
+        (DELIVERY, False),
+        (replace(DELIVERY, first_try_at=NOW - timedelta(minutes=14)), False),
+        (replace(DELIVERY, first_try_at=NOW - timedelta(minutes=15)), True),
+        (replace(DELIVERY, late=True), True),
+    ],
+)
+def test_after_a_quarter_of_an_hour_the_next_one_may_try_first(delivery: Delivery, alone: bool) -> None:
+    assert fails_alone(delivery, now=NOW, rules=RULES) is alone
+
+
+def test_what_is_found_is_sent_and_not_sent_again() -> None:
+    receipt = Receipt(remote_ref="1.2")
+    found = settle_look_up(DELIVERY, SLACK, receipt, now=NOW, roll=0.5, rules=RULES)
+    assert found == Sent(receipt=receipt, how="found")
+
+
+def test_absent_once_is_looked_for_again_and_absent_twice_is_sent_again() -> None:
+    first = settle_look_up(DELIVERY, SLACK, None, now=NOW, roll=0.5, rules=RULES)
+    assert isinstance(first, Unknown)
+    assert first.look_at == NOW + RULES.look_again
+    second = settle_look_up(replace(DELIVERY, looks=1), SLACK, None, now=NOW, roll=0.5, rules=RULES)
+    assert isinstance(second, RetryAt)
+    assert second.at == NOW
+
+
+def test_a_look_up_that_fails_proves_nothing() -> None:
+    error = LookupUnavailable("503", retry_after=seconds(40))
+    result = settle_look_up(replace(DELIVERY, looks=1), SLACK, error, now=NOW, roll=0.0, rules=RULES)
+    assert result == Unknown(look_at=NOW + seconds(40), why="503")
+    other = settle_look_up(DELIVERY, SLACK, NotifyError("?"), now=NOW, roll=0.0, rules=RULES)
+    assert other == Unknown(look_at=NOW + RULES.grace, why="?")
+
+
+@pytest.mark.parametrize(
+    ("policy", "kind"), [(OnUnknown.RESEND, RetryAt), (OnUnknown.HOLD, Held), (OnUnknown.DROP, Dead)]
+)
+def test_where_nothing_can_be_looked_up_the_operator_chose(policy: OnUnknown, kind: type) -> None:
+    rules = replace(RULES, on_unknown=policy)
+    error = LookupImpossible("webhooks have no history")
+    assert isinstance(settle_look_up(DELIVERY, SLACK, error, now=NOW, roll=0.5, rules=rules), kind)
