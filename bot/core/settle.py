@@ -95,7 +95,7 @@ def settle_look_up(
         case Receipt():
             return Sent(receipt=found, how="found")
         case None if delivery.looks == 0:
-            return Unknown(look_at=now + rules.look_again, why="not there yet; looking once more")
+            return Unknown(look_at=now + rules.look_again, why="not there yet; looking once more", absent=True)
         case None:
             return RetryAt(at=now, why="surely not there: sending again")
         case LookupImpossible():

@@ -164,6 +164,7 @@ class RetryAt:
 class Unknown:
     look_at: datetime
     why: str
+    absent: bool = False  # a look-up found nothing, which counts as a look; one that failed does not
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
