@@ -1,0 +1,274 @@
+"""What makes an entry the same entry within its feed: one key, and the aliases under which it may come again.
+
+The same functions serve the first poll and every other one. Nothing here depends on the place of
+an item in its document, on dates being readable, or on the URL that the feed was fetched from.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from urllib.parse import quote, urlsplit
+
+from bot.core.model.entry import Identity, Key, Listed, ParsedEntry
+
+KEY_VERSION = 1  # a new one means: re-key every stored entry from its raw fields, never announce anew (N9)
+WORDS = 512  # characters of the text that tell entries apart
+
+_TRACKING = frozenset(
+    "fbclid gclid dclid gbraid wbraid gclsrc msclkid yclid ysclid twclid ttclid igshid igsh li_fat_id epik srsltid "
+    "mc_cid mc_eid _hsenc _hsmi __hstc __hssc __hsfp hsctatracking mkt_tok vero_id vero_conv oly_anon_id oly_enc_id "
+    "rb_clickid s_cid wickedid ml_subscriber ml_subscriber_hash _openstat _ga _gl guccounter guce_referrer "
+    "guce_referrer_sig at_medium at_campaign at_custom1 at_custom2 at_custom3 at_custom4".split()
+)
+_TRACKING_PREFIXES = ("utm_", "mtm_", "pk_", "piwik_", "matomo_")
+_PERCENT = re.compile("%([0-9A-Fa-f]{2})")
+_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+_PORTS = (":80", ":443")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """An item with its names. `former` is its key as it was before this document changed the feed's policy (N7)."""
+
+    item: ParsedEntry | Listed
+    identity: Identity
+    former: Key | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identified:
+    """The items of a document, in its order, each once; and what the document shows about its ids."""
+
+    items: tuple[Named, ...]
+    links_shared: bool  # so far: by memory or by this document (N6)
+    guids_shared: bool  # so far (N7)
+    repeated: int = 0  # items that are the same entry as one before them
+    nameless: int = 0  # items with nothing to know them by (N2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matches:
+    """Which stored entry each item is, in the order of the items; None: a new one."""
+
+    entries: tuple[int | None, ...]
+    links_shared: bool
+
+
+def identify(entry: ParsedEntry, *, links_shared: bool = False, guids_shared: bool = False) -> Identity | None:
+    """Return the names of `entry` under the feed's policy; None if it has nothing to be known by (N2)."""
+    key = key_of(entry, links_shared=links_shared, guids_shared=guids_shared)
+    if key is None:
+        return None
+    alias = bare_url(entry.guid or entry.link or "")
+    return Identity(
+        key=key,
+        guid_alias=_hash("u", alias) if alias and not guids_shared else None,
+        link_alias=_link_key(entry.link) if entry.link and not links_shared else None,
+        fingerprint=fingerprint(entry),
+    )
+
+
+def key_of(entry: ParsedEntry, *, links_shared: bool = False, guids_shared: bool = False) -> Key | None:
+    """Return the key of `entry`: its guid, else its link, its enclosure, its words.
+
+    Where guids are shared the link is added; where links are shared too, or stand in for the
+    guid, the words. The policy is the feed's, for good: never one document's (N8).
+    """
+    if not entry.guid and not entry.link and not entry.enclosure:
+        words = entry.title + entry.text
+        return _hash("w", entry.title, entry.raw_date, entry.text[:WORDS]) if words.strip() else None
+    plain = _plain_key(entry)
+    if not guids_shared:
+        return plain
+    if entry.guid and entry.link and not links_shared:
+        return _hash("gl", entry.guid, canonical_url(entry.link))
+    return _hash("gw", plain.hex(), (fingerprint(entry) or b"").hex())
+
+
+def fingerprint(entry: ParsedEntry) -> Key | None:
+    """Return A4: title, day and first words; None for an entry without words."""
+    if not entry.title and not entry.text:
+        return None
+    date = entry.published or entry.updated
+    return _hash("f", entry.title, date.date().isoformat() if date else entry.raw_date, entry.text[:WORDS])
+
+
+def identify_document(
+    items: Sequence[ParsedEntry | Listed], *, links_shared: bool = False, guids_shared: bool = False
+) -> Identified:
+    """Return the items of a document with their names, under the policy that memory and this document give.
+
+    Equal guid, link and title are one entry; equal guids alone change the policy, and then each
+    item carries its former key as well: entries known by it are not new.
+    """
+    fresh = [item for item in items if isinstance(item, ParsedEntry)]
+    guids = guids_shared or _guids_shared(fresh)
+    links = links_shared or _links_shared(fresh)
+    changed = (links, guids) != (links_shared, guids_shared)
+    named: dict[Key, Named] = {}
+    nameless = 0
+    for item in items:
+        if isinstance(item, Listed):
+            named.setdefault(item.key, Named(item=item, identity=Identity(key=item.key)))
+            continue
+        identity = identify(item, links_shared=links, guids_shared=guids)
+        if identity is None:
+            nameless += 1
+            continue
+        former = key_of(item, links_shared=links_shared, guids_shared=guids_shared) if changed else None
+        former = former if former != identity.key else None
+        named.setdefault(identity.key, Named(item=item, identity=identity, former=former))
+    return Identified(
+        items=_without_shared_aliases(tuple(named.values())),
+        links_shared=links,
+        guids_shared=guids,
+        repeated=len(items) - nameless - len(named),
+        nameless=nameless,
+    )
+
+
+def match_known(identified: Identified, by_hash: Mapping[Key, int]) -> Matches:
+    """Return which stored entries the items are: by key or A2 (N5), by A3 where links are unique (N6).
+
+    An alias proves nothing where the entry that it leads to stands in the document itself: then
+    these are two entries, and a link they have in common is a shared one.
+    """
+    own = [_by_key(named, by_hash) for named in identified.items]
+    present = {entry for entry in own if entry is not None}
+    links_shared = identified.links_shared
+    for named, entry in zip(identified.items, own, strict=True):
+        if entry is None and _hit(named.identity.link_alias, by_hash) in present:
+            links_shared = True
+    entries: list[int | None] = []
+    for named, entry in zip(identified.items, own, strict=True):
+        aliases = [named.identity.guid_alias] + ([] if links_shared else [named.identity.link_alias])
+        found = (_hit(alias, by_hash) for alias in aliases)
+        entries.append(
+            entry if entry is not None else next((e for e in found if e is not None and e not in present), None)
+        )
+    return Matches(entries=tuple(entries), links_shared=links_shared)
+
+
+def canonical_url(url: str) -> str:
+    """Return the one form of a URL: https, host in lower case, no default port, trailing slash or tracking (N10).
+
+    The fragment stays: changelogs differ only by it. Applying it twice changes nothing.
+    """
+    try:
+        parts = urlsplit(url.strip())
+    except ValueError:
+        return url
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        return url
+    query = "&".join(p for p in _decoded(parts.query).split("&") if p and not _is_tracking(p))
+    fragment = _decoded(parts.fragment)
+    return "".join(
+        (
+            "https://",
+            _host(parts.netloc),
+            _decoded(parts.path).rstrip("/"),
+            f"?{query}" if query else "",
+            f"#{fragment}" if fragment else "",
+        )
+    )
+
+
+def bare_url(guid: str) -> str | None:
+    """Return A2 of a guid that is a URL: canonical, without scheme and `www.`; None for any other guid."""
+    if not guid[:8].lower().startswith(("http://", "https://")):
+        return None
+    scheme, _, rest = guid.partition("://")
+    canonical = canonical_url(f"{scheme.lower()}://{rest}")
+    return canonical.partition("://")[2].removeprefix("www.")
+
+
+def _plain_key(entry: ParsedEntry) -> Key:
+    if entry.guid:
+        return _hash("g", entry.guid)
+    # A3 of an entry whose guid went away is this very key, so it is known at once.
+    return _link_key(entry.link) if entry.link else _hash("e", canonical_url(entry.enclosure or ""))
+
+
+def _link_key(link: str) -> Key:
+    return _hash("l", canonical_url(link))
+
+
+def _hash(kind: str, *parts: str) -> Key:
+    text = "\x1f".join((str(KEY_VERSION), kind, *(part.replace("\x1f", " ") for part in parts)))
+    return Key(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest())
+
+
+def _guids_shared(entries: Iterable[ParsedEntry]) -> bool:
+    """Whether one id stands on items that differ in link or title."""
+    seen: dict[Key, tuple[str, str]] = {}
+    for entry in entries:
+        if entry.guid or entry.link or entry.enclosure:
+            rest = (canonical_url(entry.link or ""), entry.title)
+            if seen.setdefault(_plain_key(entry), rest) != rest:
+                return True
+    return False
+
+
+def _links_shared(entries: Iterable[ParsedEntry]) -> bool:
+    """Whether one link stands on two guids, or on items of one guid that differ in title."""
+    seen: dict[str, tuple[str | None, str]] = {}
+    for entry in entries:
+        if not entry.link:
+            continue
+        rest = (entry.guid, entry.title)
+        first = seen.setdefault(canonical_url(entry.link), rest)
+        if first[0] != rest[0] or first != rest:
+            return True
+    return False
+
+
+def _without_shared_aliases(items: tuple[Named, ...]) -> tuple[Named, ...]:
+    """Drop the A2 of entries that differ only in what A2 ignores: it would make one of them the other."""
+    counts: dict[Key, int] = {}
+    for named in items:
+        if alias := named.identity.guid_alias:
+            counts[alias] = counts.get(alias, 0) + 1
+    return tuple(
+        replace(named, identity=replace(named.identity, guid_alias=None))
+        if named.identity.guid_alias and counts[named.identity.guid_alias] > 1
+        else named
+        for named in items
+    )
+
+
+def _by_key(named: Named, by_hash: Mapping[Key, int]) -> int | None:
+    entry = by_hash.get(named.identity.key)
+    return entry if entry is not None else _hit(named.former, by_hash)
+
+
+def _hit(name: Key | None, by_hash: Mapping[Key, int]) -> int | None:
+    return by_hash.get(name) if name is not None else None
+
+
+def _host(netloc: str) -> str:
+    user, at, host = netloc.rpartition("@")
+    host = host.lower()
+    host = next((host.removesuffix(port) for port in _PORTS if host.endswith(port)), host).rstrip(".:")
+    if not host.isascii():
+        try:
+            host = host.encode("idna").decode("ascii")
+        except UnicodeError:
+            host = quote(host, safe=":[]")
+    return user + at + host
+
+
+def _decoded(part: str) -> str:
+    """Percent-encoding in one form: unreserved characters plain, everything else that needs it encoded."""
+    encoded = quote(part, safe="%!$&'()*+,;=:@/?-._~[]|")
+    return _PERCENT.sub(_octet, encoded)
+
+
+def _octet(match: re.Match[str]) -> str:
+    char = chr(int(match.group(1), 16))
+    return char if char in _UNRESERVED else match.group().upper()
+
+
+def _is_tracking(parameter: str) -> bool:
+    name = parameter.partition("=")[0].lower()
+    return name in _TRACKING or name.startswith(_TRACKING_PREFIXES)

@@ -1,0 +1,215 @@
+"""Read one item as written: id, link, title, categories, dates. Nothing that identifies it is resolved or guessed."""
+
+import html
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bot.core.parse.scan import Element, Item, Scan
+from bot.core.text.links import http_url
+from bot.core.text.markup import decode_entities, plain_text, title_text
+from bot.core.text.characters import one_line
+
+XML_SPACE = " \t\r\n"
+MAX_TITLE = 1_000
+MAX_GUID = 10_000
+MAX_CATEGORIES = 200
+
+_CDATA = "<![CDATA["
+_TAG = re.compile(r"</?[A-Za-z_][^<>]*>")
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)|<\?.*?(?:\?>|\Z)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """What an item says of itself, before any date or link is understood."""
+
+    guid: str | None
+    link: str | None
+    link_raw: str | None
+    title: str
+    categories: tuple[str, ...]
+    published: str
+    updated: str
+    description: str | None  # HTML; None where the element is missing or holds real markup
+
+
+def read_item(scan: Scan, item: Item, *, url: str) -> Written:
+    """Return the fields of `item`; a relative link is resolved against xml:base, else `url`."""
+    by_name: dict[str, list[Element]] = {}
+    for child in item.children:
+        by_name.setdefault(child.name, []).append(child)
+    atom = scan.kind == "atom"
+    guid = _guid(scan, item, by_name)
+    raw, base = _link_atom(scan, by_name.get("link", [])) if atom else _link_rss(scan, by_name)
+    base = base or item.base
+    link = http_url(raw, _base(base, url))
+    return Written(
+        guid=guid,
+        link=link,
+        link_raw=raw,
+        title=_title(scan, by_name),
+        categories=_categories(scan, item.children),
+        published=_first_text(scan, by_name, _PUBLISHED_ATOM if atom else _PUBLISHED_RSS),
+        updated=_first_text(scan, by_name, _UPDATED_ATOM if atom else _UPDATED_RSS),
+        description=None if atom else _description(scan, by_name.get("description", [])),
+    )
+
+
+_PUBLISHED_ATOM = ("published", "issued", "created", "dc:date", "dcterms:issued", "pubdate")
+_UPDATED_ATOM = ("updated", "modified", "dcterms:modified")
+_PUBLISHED_RSS = ("pubdate", "dc:date", "atom:published", "published", "dcterms:issued", "dcterms:created", "date")
+_UPDATED_RSS = ("atom:updated", "dcterms:modified", "updated", "lastbuilddate")
+
+
+def inner(scan: Scan, element: Element) -> str:
+    """The source between an element's tags."""
+    return scan.text[element.inner : element.inner_end]
+
+
+def text_of(source: str) -> str:
+    """Return the character data of an element's source: CDATA as is, references decoded once, tags dropped."""
+    if "<" not in source:
+        return decode_references(source)
+    return "".join(
+        piece if literal else decode_references(_TAG.sub("", _COMMENT.sub("", piece)))
+        for literal, piece in _sections(source)
+    )
+
+
+def decode_references(source: str) -> str:
+    """Decode XML and HTML references once; numbers that XML forbids become U+FFFD."""
+    return decode_entities(source).translate(_NOT_TEXT) if "&" in source else source
+
+
+_NOT_TEXT = dict.fromkeys([*range(0x20), *range(0xD800, 0xE000), 0xFFFE, 0xFFFF], "\ufffd")
+for _allowed in (0x9, 0xA, 0xD):
+    del _NOT_TEXT[_allowed]
+
+
+def has_markup(source: str) -> bool:
+    """Whether an element holds elements, not just words."""
+    return "<" in source and any(not literal and _TAG.search(piece) for literal, piece in _sections(source))
+
+
+def _sections(source: str) -> Iterator[tuple[bool, str]]:
+    """Yield (is CDATA, piece) for the pieces of a source."""
+    at = 0
+    while (start := source.find(_CDATA, at)) >= 0:
+        yield False, source[at:start]
+        end = source.find("]]>", start)
+        end = end if end >= 0 else len(source)
+        yield True, source[start + len(_CDATA) : end]
+        at = end + 3
+    yield False, source[at:]
+
+
+def _guid(scan: Scan, item: Item, by_name: dict[str, list[Element]]) -> str | None:
+    for element in by_name.get("id" if scan.kind == "atom" else "guid", []):
+        # Of several guids the first counts: feedparser takes the last.
+        if text := text_of(inner(scan, element)).strip(XML_SPACE):
+            return text[:MAX_GUID]
+    about = next((value for name, value in item.attributes.items() if name.rpartition(":")[2] == "about"), "")
+    return decode_references(about).strip(XML_SPACE)[:MAX_GUID] or None if scan.kind == "rdf" else None
+
+
+def _link_rss(scan: Scan, by_name: dict[str, list[Element]]) -> tuple[str | None, str | None]:
+    for element in by_name.get("link", []):
+        if text := text_of(inner(scan, element)).strip(XML_SPACE):
+            return text, element.base
+        if href := _attribute(element, "href"):
+            return href, element.base
+    raw, base = _link_atom(scan, by_name.get("atom:link", []))
+    if raw:
+        return raw, base
+    for element in by_name.get("guid", []):
+        text = text_of(inner(scan, element)).strip(XML_SPACE)
+        # A guid is a permalink unless it says that it is none; only a URL is believed.
+        if _attribute(element, "ispermalink").lower() != "false" and http_url(text):
+            return text, element.base
+    return None, None
+
+
+def _link_atom(scan: Scan, links: list[Element]) -> tuple[str | None, str | None]:
+    """The first alternate link, an HTML one before others."""
+    best: tuple[int, str, str | None] | None = None
+    for element in links:
+        href = _attribute(element, "href")
+        if not href or (_attribute(element, "rel") or "alternate").lower().rpartition("/")[2] != "alternate":
+            continue
+        rank = 0 if (_attribute(element, "type") or "text/html").lower() in _PAGES else 1
+        if best is None or rank < best[0]:
+            best = (rank, href, element.base)
+    if best is not None:
+        return best[1], best[2]
+    bare = next((e for e in links if not e.attributes and text_of(inner(scan, e)).strip()), None)
+    return (text_of(inner(scan, bare)).strip(XML_SPACE), bare.base) if bare else (None, None)
+
+
+_PAGES = frozenset(["text/html", "application/xhtml+xml"])
+
+
+def _base(base: str | None, url: str) -> str:
+    """xml:base, itself relative to the document where it is not absolute."""
+    return http_url(base, url) or url if base else url
+
+
+def _title(scan: Scan, by_name: dict[str, list[Element]]) -> str:
+    for name in ("title", "dc:title"):
+        for element in by_name.get(name, []):
+            if title := read_title(scan, element):
+                return title
+    return ""
+
+
+def read_title(scan: Scan, element: Element) -> str:
+    """Return a title as one line of plain text, by the type its format gives it."""
+    source = inner(scan, element)[: 20 * MAX_TITLE]
+    kind = _attribute(element, "type").lower() if scan.kind == "atom" else ""
+    if has_markup(source):
+        return plain_line(source)
+    text = text_of(source)
+    if scan.kind != "atom":
+        return title_text(text)[:MAX_TITLE]
+    if _attribute(element, "mode").lower() == "escaped" or kind in ("html", "text/html", "application/xhtml+xml"):
+        return title_text(text, markup=True)[:MAX_TITLE]
+    return title_text(text, markup=False)[:MAX_TITLE]
+
+
+def plain_line(source: str) -> str:
+    """One line of text of a source with real elements in it."""
+    as_html = "".join(html.escape(piece) if literal else piece for literal, piece in _sections(source))
+    return one_line(plain_text(as_html))[:MAX_TITLE]
+
+
+def _categories(scan: Scan, children: list[Element]) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    for element in children:
+        if element.name in ("category", "dc:subject", "atom:category"):
+            term = _attribute(element, "term") or text_of(inner(scan, element)[:2_000])
+            term = one_line(decode_entities(term))
+            if term and len(found) < MAX_CATEGORIES:
+                found.setdefault(term)
+    return tuple(found)
+
+
+def _first_text(scan: Scan, by_name: dict[str, list[Element]], names: tuple[str, ...]) -> str:
+    for name in names:
+        for element in by_name.get(name, []):
+            if text := text_of(inner(scan, element)[:500]).strip(XML_SPACE):
+                return text
+    return ""
+
+
+def _description(scan: Scan, elements: list[Element]) -> str | None:
+    for element in elements:
+        source = inner(scan, element)
+        if has_markup(source):
+            return None
+        if text := text_of(source).strip():
+            return text
+    return None
+
+
+def _attribute(element: Element, name: str) -> str:
+    return decode_references(element.attributes.get(name, "")).strip(XML_SPACE)

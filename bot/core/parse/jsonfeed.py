@@ -1,0 +1,123 @@
+"""JSON Feed 1.0 and 1.1: our own small reader, since feedparser has none (jsonfeed.org)."""
+
+import html
+import json
+from collections.abc import Mapping
+from datetime import timedelta
+
+from bot.core.errors import NotAFeed
+from bot.core.model.entry import ParsedEntry, ParsedFeed
+from bot.core.model.message import JsonValue
+from bot.core.parse.dates import When, parse_date
+from bot.core.parse.fields import MAX_CATEGORIES, MAX_GUID, XML_SPACE
+from bot.core.parse.library import MAX_BODY
+from bot.core.parse.limits import pick
+from bot.core.text.characters import clean, one_line
+from bot.core.text.links import http_url
+from bot.core.text.markup import plain_text, title_text
+
+_VERSION = "jsonfeed.org/version/"
+MAX_TITLE = 1_000
+
+
+def read_json(text: str, *, url: str) -> ParsedFeed:
+    """Return the feed in `text`; raises NotAFeed for other JSON. A cut-off one is an empty, truncated feed."""
+    try:
+        document: JsonValue = json.loads(text, parse_int=_integer, parse_constant=lambda _: None)
+    except (ValueError, RecursionError) as error:
+        if _VERSION in text[:2_000] and not text.rstrip().endswith("}"):
+            return ParsedFeed(items=(), truncated=True)
+        raise NotAFeed("JSON that cannot be read") from error
+    if not isinstance(document, dict) or _VERSION not in _word(document.get("version")):
+        raise NotAFeed("JSON, but not a JSON Feed")
+    items = document.get("items")
+    entries = [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+    author = _author(document)
+    hubs = document.get("hubs")
+    hub = (
+        next((_link(h.get("url"), url) for h in hubs if isinstance(h, dict)), None) if isinstance(hubs, list) else None
+    )
+    return ParsedFeed(
+        items=tuple(_entry(item, url=url, author=author) for item in pick(entries)),
+        title=one_line(_word(document.get("title")))[:MAX_TITLE],
+        site_url=_link(document.get("home_page_url"), url),
+        total=len(entries),
+        hub=hub,
+        self_url=_link(document.get("feed_url"), url),
+        next_page=_link(document.get("next_url"), url),
+        ttl=timedelta(days=1) if document.get("expired") is True else None,
+    )
+
+
+def _entry(item: Mapping[str, JsonValue], *, url: str, author: str | None) -> ParsedEntry:
+    content = clean(_word(item.get("content_html")))[:MAX_BODY]
+    if not content:
+        content = _escaped(_word(item.get("content_text")))
+    summary = _escaped(_word(item.get("summary")))
+    published, raw = _date(item, "date_published")
+    updated, raw_updated = _date(item, "date_modified")
+    link = _link(item.get("url"), url) or _link(item.get("external_url"), url)
+    attachments = item.get("attachments")
+    enclosures = [a for a in attachments if isinstance(a, dict)] if isinstance(attachments, list) else []
+    return ParsedEntry(
+        guid=_id(item.get("id")),
+        link=link,
+        enclosure=next((found for a in enclosures if (found := _link(a.get("url"), url))), None),
+        title=title_text(_word(item.get("title"))[: 20 * MAX_TITLE], markup=False)[:MAX_TITLE],
+        summary_html=summary,
+        content_html=content,
+        text=plain_text(summary) or plain_text(content),
+        categories=_tags(item.get("tags")),
+        author=_author(item) or author,
+        image=_link(item.get("image"), url) or _link(item.get("banner_image"), url),
+        published=published.at if published else None,
+        updated=updated.at if updated else None,
+        raw_date=raw or raw_updated,
+        has_time=_has_time(published, updated),
+    )
+
+
+def _has_time(published: When | None, updated: When | None) -> bool:
+    shown = published or updated
+    return shown.has_time if shown else True
+
+
+def _date(item: Mapping[str, JsonValue], name: str) -> tuple[When | None, str]:
+    raw = _word(item.get(name)).strip(XML_SPACE)[:200]
+    return parse_date(raw), raw
+
+
+def _id(value: JsonValue) -> str | None:
+    """An id as a string; numbers are common, and mean their digits (the specification says to coerce)."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        value = int(value)
+    text = str(value) if isinstance(value, int | float) and not isinstance(value, bool) else _word(value)
+    return text.strip(XML_SPACE)[:MAX_GUID] or None
+
+
+def _author(holder: Mapping[str, JsonValue]) -> str | None:
+    authors = holder.get("authors")
+    candidates = [*(authors if isinstance(authors, list) else []), holder.get("author")]
+    names = [one_line(_word(c.get("name"))) for c in candidates if isinstance(c, dict)]
+    return next((name for name in names if name), None)
+
+
+def _tags(value: JsonValue) -> tuple[str, ...]:
+    terms = [one_line(tag) for tag in value if isinstance(tag, str)] if isinstance(value, list) else []
+    return tuple(dict.fromkeys(term for term in terms if term))[:MAX_CATEGORIES]
+
+
+def _link(value: JsonValue, url: str) -> str | None:
+    return http_url(value, url) if isinstance(value, str) and value.strip() else None
+
+
+def _escaped(text: str) -> str:
+    return html.escape(clean(text), quote=False)[:MAX_BODY].replace("\n", "<br>") if text else ""
+
+
+def _word(value: JsonValue) -> str:
+    return value.encode("utf-8", "replace").decode("utf-8") if isinstance(value, str) else ""
+
+
+def _integer(digits: str) -> int | str:
+    return int(digits) if len(digits) < 40 else digits

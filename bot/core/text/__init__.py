@@ -1,0 +1,1 @@
+"""Feed text made safe and short: characters, graphemes, plain text, blocks of spans, links."""
