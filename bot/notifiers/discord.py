@@ -1,0 +1,303 @@
+"""Discord by bot token and by webhook, over plain aiohttp.
+
+discord.py's own client retries behind our back, webhooks even without a nonce (R-7); it serves the gateway alone.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from urllib.parse import quote
+
+import aiohttp
+
+from bot.core.errors import (
+    Deferred,
+    DestinationDown,
+    LookupImpossible,
+    LookupUnavailable,
+    MessageRejected,
+    NotifyError,
+    OutcomeUnknown,
+)
+from bot.core.model.delivery import Destination, Probe, Receipt
+from bot.core.model.message import Message, Payload
+from bot.notifiers import discord_layout
+from bot.notifiers.discord_api import DiscordApi, Refused
+from bot.notifiers.discord_errors import (
+    UNKNOWN_MESSAGE,
+    code_of,
+    to_error,
+    to_lookup_error,
+)
+from bot.notifiers.discord_permissions import BITS, is_direct, is_forum, is_thread, missing, permissions_of
+from bot.notifiers.http import Answer
+from bot.ports import Clock
+
+EPOCH_MS = 1_420_070_400_000  # where Discord's ids begin to count
+MARGIN = timedelta(minutes=10)  # before the first try: clocks differ
+PAGES = 5
+PAGE = 100
+
+Json = dict[str, object]
+
+
+def user_agent(contact: str, version: str) -> str:
+    """Return the header in the only form that Discord takes."""
+    return f"DiscordBot ({contact.replace(' ', '')}, {version})"
+
+
+class DiscordNotifier:
+    """Implements ports.Notifier for `discord:CHANNEL_ID` and `discord-user:ID` (direct messages)."""
+
+    can_edit = True
+
+    def __init__(
+        self,
+        session: aiohttp.ClientSession,
+        *,
+        token: str,
+        clock: Clock,
+        agent: str,
+        api_url: str = "https://discord.com/api/v10",
+    ) -> None:
+        self._base = api_url.rstrip("/")
+        self._api = DiscordApi(session, clock, {"Authorization": f"Bot {token}", "User-Agent": agent})
+        self._me: str | None = None
+
+    def to_payload(self, message: Message, *, plain: bool = False) -> Payload:
+        return discord_layout.to_payload(message, plain=plain)
+
+    async def send(self, destination: Destination, payload: Payload, key: str) -> Receipt:
+        channel = await self._before_sending(destination)
+        try:
+            answer = await self._api.post(f"{self._channel(channel)}/messages", payload, bucket=channel)
+        except Refused as refused:
+            if code_of(refused.answer) == UNKNOWN_MESSAGE:  # the nonce's message was stored, and deleted since
+                return Receipt(remote_id=channel)
+            raise to_error(refused.answer, now=self._api.now) from None
+        return _receipt(answer, channel)
+
+    async def edit(self, destination: Destination, payload: Payload, remote_ref: str) -> Receipt:
+        channel = await self._before_sending(destination)
+        url = f"{self._channel(channel)}/messages/{quote(remote_ref, safe='')}"
+        try:
+            return _receipt(await self._api.ask("PATCH", url, payload=_changed(payload)), channel)
+        except Refused as refused:
+            raise to_error(refused.answer, now=self._api.now) from None
+
+    async def find(self, destination: Destination, payload: Payload, key: str, since: datetime) -> Receipt | None:
+        try:
+            channel = await self._id(destination)
+            return await self._search(channel, payload, snowflake(since - MARGIN))
+        except Refused as refused:
+            raise to_lookup_error(refused.answer, now=self._api.now) from None
+        except (Deferred, OutcomeUnknown) as error:
+            asked = error.retry_after if isinstance(error, Deferred) else None
+            raise LookupUnavailable(str(error), retry_after=asked) from None
+
+    async def probe(self, destination: Destination) -> Probe:
+        try:
+            return await self._look(destination)
+        except Refused as refused:
+            raise _not_sent(to_error(refused.answer, now=self._api.now)) from None
+        except OutcomeUnknown as error:
+            raise _not_sent(error) from None
+
+    async def _look(self, destination: Destination) -> Probe:
+        id = await self._id(destination)
+        channel = await self._get(self._channel(id))
+        self._api.trust_again()
+        name = f"#{channel['name']}" if isinstance(channel.get("name"), str) else destination.uid
+        if is_forum(channel):
+            raise DestinationDown("a forum channel takes no messages: name one of its threads")
+        if is_direct(channel):
+            return Probe(remote_id=id, can_look_up=True, name=name)
+        rights = await self._permissions(channel)
+        if rights is None:
+            return Probe(remote_id=id, why_not="it can't be told whether the bot may read the history", name=name)
+        lacks = missing(rights, thread=is_thread(channel))
+        words = f"the bot lacks {', '.join(lacks)}" if lacks else None
+        if set(lacks) - {"EMBED_LINKS", "READ_MESSAGE_HISTORY"}:
+            raise DestinationDown(words or "")
+        return Probe(remote_id=id, can_look_up="READ_MESSAGE_HISTORY" not in lacks, why_not=words, name=name)
+
+    async def _search(self, channel: str, payload: Payload, after: int) -> Receipt | None:
+        me = await self._own_id()
+        start = after
+        for _ in range(PAGES):
+            params = {"after": str(after), "limit": str(PAGE)}
+            page = (await self._api.ask("GET", f"{self._channel(channel)}/messages", params=params)).json
+            messages = [item for item in page if isinstance(item, dict)] if isinstance(page, list) else None
+            if messages is None:
+                raise LookupUnavailable("Discord's history can't be read")
+            for message in messages:
+                if is_same(message, payload, me):
+                    return Receipt(remote_ref=_string(message, "id"), remote_id=channel)
+            if len(messages) < PAGE:
+                await self._trust_absence(channel, start, empty=not messages and after == start)
+                return None
+            after = max(int(_string(message, "id") or 0) for message in messages)
+        raise LookupImpossible("the channel holds too many messages since the first try")
+
+    async def _trust_absence(self, channel_id: str, after: int, *, empty: bool) -> None:
+        """An empty list is also what a bot without READ_MESSAGE_HISTORY gets: raises LookupImpossible then."""
+        if not empty:
+            return
+        channel = await self._get(self._channel(channel_id))
+        if is_direct(channel):
+            return
+        rights = await self._permissions(channel)
+        if rights is None:
+            last = _string(channel, "last_message_id") or "0"
+            readable = last.isdecimal() and int(last) <= after  # nothing there to be hidden
+        else:
+            readable = bool(rights & BITS["READ_MESSAGE_HISTORY"])
+        if not readable:
+            raise LookupImpossible("the bot may not read the channel's history (READ_MESSAGE_HISTORY)")
+
+    async def _permissions(self, channel: Json) -> int | None:
+        """Compute what the bot may do there; None where Discord does not tell enough."""
+        guild = _string(channel, "guild_id")
+        if guild is None:
+            return None
+        try:
+            me = await self._own_id()
+            roles = (await self._api.ask("GET", f"{self._base}/guilds/{guild}/roles")).json
+            member = (await self._api.ask("GET", f"{self._base}/guilds/{guild}/members/{me}")).json
+            if is_thread(channel) and (parent := _string(channel, "parent_id")):
+                channel = await self._get(self._channel(parent))
+        except Refused as refused:
+            if refused.answer.status in (403, 404):
+                return None
+            raise
+        return permissions_of(me=me, guild=guild, roles=roles, member=member, channel=channel)
+
+    async def _own_id(self) -> str:
+        if self._me is None:
+            self._me = _string(await self._get(f"{self._base}/users/@me"), "id")
+        return self._me or ""
+
+    async def _before_sending(self, destination: Destination) -> str:
+        """Return the channel's id. Whatever goes wrong here, no message has left yet."""
+        try:
+            return await self._id(destination)
+        except Refused as refused:
+            raise _not_sent(to_error(refused.answer, now=self._api.now)) from None
+        except OutcomeUnknown as error:
+            raise _not_sent(error) from None
+
+    async def _id(self, destination: Destination) -> str:
+        scheme, _, address = destination.uid.partition(":")
+        if destination.remote_id or scheme != "discord-user":
+            return destination.remote_id or address
+        opened = await self._api.ask("POST", f"{self._base}/users/@me/channels", payload={"recipient_id": address})
+        return _string(opened.json, "id") or address
+
+    async def _get(self, url: str) -> Json:
+        found = (await self._api.ask("GET", url)).json
+        return found if isinstance(found, dict) else {}
+
+    def _channel(self, id: str) -> str:
+        return f"{self._base}/channels/{quote(id, safe='')}"
+
+
+class DiscordWebhookNotifier:
+    """Implements ports.Notifier for `discord-webhook:NAME`: it edits, but has no look-up. `urls` are secrets."""
+
+    can_edit = True
+
+    def __init__(self, session: aiohttp.ClientSession, *, urls: Mapping[str, str], clock: Clock, agent: str) -> None:
+        self._urls = dict(urls)
+        self._api = DiscordApi(session, clock, {"User-Agent": agent})
+
+    def to_payload(self, message: Message, *, plain: bool = False) -> Payload:
+        return discord_layout.to_payload(message, plain=plain, webhook=True)
+
+    async def send(self, destination: Destination, payload: Payload, key: str) -> Receipt:
+        url = self._url(destination)
+        try:
+            # Without `wait` there is no id in the answer, and so no edit later.
+            answer = await self._api.post(url, payload, bucket=url, params={"wait": "true"})
+        except Refused as refused:
+            raise self._error(refused) from None
+        return Receipt(remote_ref=_string(answer.json, "id"))
+
+    async def edit(self, destination: Destination, payload: Payload, remote_ref: str) -> Receipt:
+        url = f"{self._url(destination)}/messages/{quote(remote_ref, safe='')}"
+        try:
+            return Receipt(remote_ref=_string((await self._api.ask("PATCH", url, payload=payload)).json, "id"))
+        except Refused as refused:
+            raise self._error(refused) from None
+
+    async def find(self, destination: Destination, payload: Payload, key: str, since: datetime) -> Receipt | None:
+        raise LookupImpossible("a Discord webhook has no history")
+
+    async def probe(self, destination: Destination) -> Probe:
+        try:
+            shown = (await self._api.ask("GET", self._url(destination))).json
+        except Refused as refused:
+            raise _not_sent(self._error(refused)) from None
+        except OutcomeUnknown as error:
+            raise _not_sent(error) from None
+        return Probe(why_not="a Discord webhook has no history", name=_string(shown, "name"))
+
+    def _url(self, destination: Destination) -> str:
+        url = self._urls.get(destination.uid.partition(":")[2])
+        if url is None:
+            raise DestinationDown(f"no URL is set for {destination.uid}")
+        return url.rstrip("/")
+
+    def _error(self, refused: Refused) -> NotifyError:
+        error = to_error(refused.answer, now=self._api.now)
+        # A webhook is no account: its 401 says nothing about others.
+        return DestinationDown(str(error)) if isinstance(error, DestinationDown) else error
+
+
+def snowflake(at: datetime) -> int:
+    """Return the id that a message made at `at` would have at least."""
+    return max(0, int(at.timestamp() * 1000) - EPOCH_MS) << 22
+
+
+def is_same(message: Json, payload: Payload, me: str) -> bool:
+    """Whether a message in a history is the one that `payload` made."""
+    author = message.get("author")
+    if not isinstance(author, dict) or author.get("id") != me:
+        return False
+    if message.get("nonce") is not None and payload.get("nonce") is not None:
+        return str(message["nonce"]) == str(payload["nonce"])
+    return _words(message) == _words(payload)
+
+
+def _words(message: Mapping[str, object]) -> tuple[str, ...]:
+    """What survives storing unchanged: content; each embed's URL, title and, where it has no URL, its text."""
+    embeds = message.get("embeds")
+    words = [str(message.get("content") or "").strip()]
+    for embed in embeds if isinstance(embeds, list) else []:
+        if isinstance(embed, dict):
+            url = str(embed.get("url") or "")
+            words += [
+                url,
+                *(str(embed.get(name) or "").strip() for name in ("title", *(() if url else ("description",)))),
+            ]
+    return tuple(words)
+
+
+def _changed(payload: Payload) -> Payload:
+    """Return what an edit may carry; a plain one takes the embeds of the rich one away."""
+    kept = {name: payload[name] for name in ("content", "embeds", "allowed_mentions") if name in payload}
+    return {"embeds": [], **kept}
+
+
+def _receipt(answer: Answer, channel: str) -> Receipt:
+    ref = _string(answer.json, "id")
+    if ref is None:
+        raise OutcomeUnknown("Discord's answer can't be read")
+    return Receipt(remote_ref=ref, remote_id=channel)
+
+
+def _not_sent(error: NotifyError) -> NotifyError:
+    return Deferred(str(error)) if isinstance(error, OutcomeUnknown | MessageRejected) else error
+
+
+def _string(value: object, name: str) -> str | None:
+    found = value.get(name) if isinstance(value, dict) else None
+    return found if isinstance(found, str) else None

@@ -1,0 +1,89 @@
+"""Requests to Discord: buckets that are empty, tokens that were refused, and the distance to a ban."""
+
+from collections import deque
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+import aiohttp
+
+from bot.core.errors import Deferred, DestinationDown, Scope
+from bot.core.model.message import Payload
+from bot.notifiers.discord_errors import asked_wait, is_invalid_request
+from bot.notifiers.http import Answer, ask
+from bot.ports import Clock
+
+SHORT_WAIT = timedelta(seconds=5)  # for an empty bucket; a longer one goes back to the outbox
+INVALID_MOST = 1_000  # in INVALID_WINDOW; Discord bans the address at ten times as many (T29)
+INVALID_WINDOW = timedelta(minutes=10)
+REFUSED_FOR = timedelta(minutes=1)  # a token that got 401 is not tried on other channels meanwhile
+
+
+class Refused(Exception):
+    """An answer that is no success."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(str(answer.status))
+        self.answer = answer
+
+
+class DiscordApi:
+    """One token's or no token's requests, and how near we are to being banned for bad ones."""
+
+    def __init__(self, session: aiohttp.ClientSession, clock: Clock, headers: Mapping[str, str]) -> None:
+        self._session = session
+        self._clock = clock
+        self._headers = dict(headers)
+        self._invalid: deque[float] = deque()
+        self._empty_until: dict[str, float] = {}
+        self._refused_until = 0.0
+
+    @property
+    def now(self) -> datetime:
+        return self._clock.now()
+
+    async def ask(
+        self, method: str, url: str, *, payload: Payload | None = None, params: Mapping[str, str] | None = None
+    ) -> Answer:
+        """Ask once. Raises Refused on anything but 2xx, and what `http.ask` raises."""
+        self._guard()
+        answer = await ask(
+            self._session, method, url, service="Discord", payload=payload, params=params, headers=self._headers
+        )
+        if is_invalid_request(answer):
+            self._invalid.append(self._clock.monotonic())
+        if not 200 <= answer.status < 300:
+            raise Refused(answer)
+        return answer
+
+    async def post(self, url: str, payload: Payload, *, bucket: str, params: Mapping[str, str] | None = None) -> Answer:
+        """Create a message, after the short wait that the bucket's last answer asked for."""
+        if self._clock.monotonic() < self._refused_until:
+            raise DestinationDown("Discord refuses the token (401)", scope=Scope.ACCOUNT)
+        left = timedelta(seconds=self._empty_until.get(bucket, 0.0) - self._clock.monotonic())
+        if left > SHORT_WAIT:
+            raise Deferred("Discord asks us to slow down", retry_after=left, throttled=True)
+        if left > timedelta(0):
+            await self._clock.sleep(left)
+        try:
+            answer = await self.ask("POST", url, payload=payload, params=params)
+        except Refused as refused:
+            if refused.answer.status == 401:
+                self._refused_until = self._clock.monotonic() + REFUSED_FOR.total_seconds()
+            raise
+        if wait := asked_wait(answer, now=self.now):
+            self._empty_until[bucket] = self._clock.monotonic() + wait.total_seconds()
+        else:
+            self._empty_until.pop(bucket, None)
+        return answer
+
+    def trust_again(self) -> None:
+        """The token was just taken."""
+        self._refused_until = 0.0
+
+    def _guard(self) -> None:
+        now = self._clock.monotonic()
+        while self._invalid and self._invalid[0] <= now - INVALID_WINDOW.total_seconds():
+            self._invalid.popleft()
+        if len(self._invalid) >= INVALID_MOST:
+            wait = timedelta(seconds=self._invalid[0] - now) + INVALID_WINDOW
+            raise Deferred("too many bad requests to Discord: pausing before it bans us", retry_after=wait)
