@@ -1,0 +1,175 @@
+"""Which items are new, and in what order they are told: N5, N6, N11, N20, N22."""
+
+import hashlib
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from bot.core.model.entry import Identity, Key, Known, KnownEntry, Listed, ParsedEntry
+from bot.core.novelty import News, aliases_of, find_news, names_of
+
+PRIMED = datetime(2026, 5, 1, tzinfo=UTC)
+
+
+def key(name: str) -> Key:
+    return Key(hashlib.blake2b(name.encode(), digest_size=16).digest())
+
+
+def identity(guid: str, *, link: str | None = None, words: str | None = None, alias: str | None = None) -> Identity:
+    return Identity(
+        key=key(f"guid|{guid}"),
+        guid_alias=None if alias is None else key(f"a2|{alias}"),
+        link_alias=None if link is None else key(f"a3|{link}"),
+        fingerprint=None if words is None else key(f"a4|{words}"),
+    )
+
+
+def item(guid: str, day: int | None = None) -> ParsedEntry:
+    published = None if day is None else datetime(2026, 5, 1, tzinfo=UTC) + timedelta(days=day)
+    return ParsedEntry(guid=guid, title=guid, published=published)
+
+
+def known(*names: Identity, days: Sequence[int | None] = ()) -> Known:
+    dates = [*days, *[None] * (len(names) - len(days))]
+    entries = {
+        number: KnownEntry(
+            id=number,
+            key=name.key,
+            published=None if day is None else datetime(2026, 5, 1, tzinfo=UTC) + timedelta(days=day),
+            first_seen_at=PRIMED,
+            content_hash="",
+            edits=0,
+        )
+        for number, (name, day) in enumerate(zip(names, dates, strict=True), start=1)
+    }
+    by_hash = {h: number for number, name in enumerate(names, start=1) for h in name.hashes}
+    return Known(by_hash=by_hash, entries=entries, total=len(names))
+
+
+def news(
+    items: Sequence[ParsedEntry | Listed],
+    names: Sequence[Identity | None],
+    store: Known,
+    *,
+    links_shared: bool = False,
+    primed_at: datetime | None = PRIMED,
+    oldest_first: bool = False,
+) -> News:
+    return find_news(items, names, store, links_shared=links_shared, primed_at=primed_at, oldest_first=oldest_first)
+
+
+def titles(found: News) -> list[str]:
+    return [fresh.parsed.title for fresh in found.new]
+
+
+def test_newest_first_documents_are_told_from_their_end() -> None:
+    found = news([item("c", 3), item("b", 2), item("a", 1)], [identity(n) for n in "cba"], known())
+    assert titles(found) == ["a", "b", "c"]
+
+
+def test_a_tie_of_dates_is_broken_against_document_order() -> None:
+    found = news([item("part 2", 3), item("part 1", 3), item("a", 1)], [identity(n) for n in "21a"], known())
+    assert titles(found) == ["a", "part 1", "part 2"]
+
+
+def test_documents_that_list_their_oldest_entry_first_are_told_from_their_beginning() -> None:
+    found = news([item("a", 1), item("b", 2), item("c", 3)], [identity(n) for n in "abc"], known())
+    assert titles(found) == ["a", "b", "c"]
+    assert found.oldest_first
+
+
+def test_one_odd_date_does_not_turn_a_document_round() -> None:
+    names = [identity(n) for n in "dcba"]
+    found = news([item("d", 4), item("c", 3), item("b", 9), item("a", 1)], names, known())
+    assert titles(found) == ["a", "b", "c", "d"]
+
+
+def test_without_dates_the_remembered_direction_holds() -> None:
+    names = [identity(n) for n in "ab"]
+    assert titles(news([item("a"), item("b")], names, known())) == ["b", "a"]
+    assert titles(news([item("a"), item("b")], names, known(), oldest_first=True)) == ["a", "b"]
+
+
+def test_an_entry_is_known_by_its_key_and_by_its_guid_without_scheme() -> None:
+    store = known(identity("http://x/a", alias="x/a"))
+    same = news([item("https://x/a")], [identity("https://x/a", alias="x/a")], store)
+    assert same.new == ()
+    assert len(same.renamed) == 1
+    assert aliases_of(same.items, store) == {key("guid|https://x/a"): 1}
+
+
+def test_a_new_guid_on_a_known_link_is_the_same_entry_only_where_links_are_unique() -> None:
+    store = known(identity("1", link="x/a"))
+    assert news([item("2")], [identity("2", link="x/a")], store).new == ()
+    assert titles(news([item("2")], [identity("2", link="x/a")], store, links_shared=True)) == ["2"]
+
+
+def test_words_prove_identity_only_when_half_of_a_document_seems_new() -> None:
+    old = [identity(f"old{n}", words=f"w{n}") for n in range(6)]
+    renamed = [identity(f"new{n}", words=f"w{n}") for n in range(6)]
+    all_new = news([item(f"new{n}") for n in range(6)], renamed, known(*old))
+    assert all_new.new == ()
+    assert all_new.rekeyed
+    one_new = news([item("new0"), *(item(f"old{n}") for n in range(1, 6))], [renamed[0], *old[1:]], known(*old))
+    assert titles(one_new) == ["new0"]
+
+
+def test_an_unknown_entry_amid_renamed_ones_is_still_told() -> None:
+    old = [identity(f"old{n}", words=f"w{n}") for n in range(6)]
+    names = [identity("fresh", words="w9"), *(identity(f"new{n}", words=f"w{n}") for n in range(6))]
+    found = news([item("fresh"), *(item(f"new{n}") for n in range(6))], names, known(*old))
+    assert titles(found) == ["fresh"]
+
+
+def test_an_old_entry_that_slides_in_at_the_end_is_stored_in_silence() -> None:
+    store = known(identity("c"), identity("b"), days=[5, 4])
+    found = news([item("c", 5), item("b", 4), item("old", -40)], [identity(n) for n in ("c", "b", "old")], store)
+    assert titles(found) == []
+    assert [fresh.parsed.title for fresh in found.slid_in] == ["old"]
+
+
+def test_the_same_at_the_beginning_of_a_document_that_lists_its_oldest_first() -> None:
+    store = known(identity("b"), identity("c"), days=[4, 5])
+    found = news([item("old", -40), item("b", 4), item("c", 5)], [identity(n) for n in ("old", "b", "c")], store)
+    assert titles(found) == []
+    assert len(found.slid_in) == 1
+
+
+def test_a_back_dated_entry_at_the_head_is_told() -> None:
+    store = known(identity("c"), identity("b"), days=[5, 4])
+    found = news([item("late", -40), item("c", 5), item("b", 4)], [identity(n) for n in ("late", "c", "b")], store)
+    assert titles(found) == ["late"]
+
+
+def test_an_old_date_among_newer_ones_is_told() -> None:
+    store = known(identity("c"), identity("b"), days=[5, -50])
+    found = news([item("c", 5), item("b", -50), item("x", -40)], [identity(n) for n in ("c", "b", "x")], store)
+    assert titles(found) == ["x"]
+
+
+def test_where_nothing_of_a_document_is_known_nothing_slides_in() -> None:
+    found = news([item("x", -40)], [identity("x")], known(identity("a")))
+    assert titles(found) == ["x"]
+
+
+def test_an_item_named_twice_in_one_document_is_one_entry() -> None:
+    found = news([item("a", 2), item("a", 2), item("b", 1)], [identity("a"), identity("a"), identity("b")], known())
+    assert titles(found) == ["b", "a"]
+
+
+def test_an_item_without_any_name_is_passed_over() -> None:
+    assert titles(news([item("a"), ParsedEntry()], [identity("a"), None], known())) == ["a"]
+
+
+def test_items_known_by_their_bytes_stand_for_their_entries() -> None:
+    store = known(identity("b"), identity("a"), days=[2, 1])
+    listed = Listed(bytes_hash=b"x" * 16, key=key("guid|b"))
+    lost = Listed(bytes_hash=b"y" * 16, key=key("guid|forgotten"))
+    names = [identity("c"), Identity(key=listed.key), Identity(key=lost.key)]
+    found = news([item("c", 3), listed, lost], names, store)
+    assert titles(found) == ["c"]
+    assert aliases_of(found.items, store) == {}
+
+
+def test_the_look_up_asks_for_each_name_once() -> None:
+    names = names_of([identity("a", link="x", words="w", alias="y"), None, identity("b", link="x")])
+    assert len(names) == len(set(names)) == 5
