@@ -1,11 +1,11 @@
 """Destinations, admins and mentions as the configuration writes them."""
 
 import re
-from collections.abc import Collection
 from importlib.metadata import entry_points
 
 from bot.config.errors import has_secret_shape, quoted
 from bot.config.values import did_you_mean, parse_mail_address
+from bot.core.mentions import fits
 
 # What stands after the colon, and how to say it.
 _FORMS: dict[str, tuple[re.Pattern[str], str]] = {
@@ -21,16 +21,6 @@ WEBHOOKS = ("slack-webhook", "discord-webhook", "webhook")
 PLUGIN_GROUP = "feedbell.notifiers"
 
 _ADMINS = {"slack": re.compile(r"[UW][A-Z0-9]+"), "discord": re.compile(r"[0-9]{1,20}")}
-
-_SLACK_MENTION = re.compile(r"<@[UW][A-Z0-9]+>|<!subteam\^S[A-Z0-9]+>|<!here>|<!channel>")
-_DISCORD_MENTION = re.compile(r"<@&?[0-9]{1,20}>|@here|@everyone")
-_PLATFORM = {
-    "slack": "slack",
-    "slack-webhook": "slack",
-    "discord": "discord",
-    "discord-user": "discord",
-    "discord-webhook": "discord",
-}
 
 
 def split_destination(uid: str) -> tuple[str, str]:
@@ -86,10 +76,10 @@ def parse_admin(text: str) -> str:
 
 
 def mention_platform(literal: str) -> str | None:
-    """Return "slack" or "discord" for a mention in the platform's own form, else None (small print 19)."""
-    if _SLACK_MENTION.fullmatch(literal):
-        return "slack"
-    return "discord" if _DISCORD_MENTION.fullmatch(literal) else None
+    """Return "Slack" or "Discord" for a mention in the platform's own form, else None (small print 19)."""
+    if fits(literal, "slack"):
+        return "Slack"
+    return "Discord" if fits(literal, "discord") else None
 
 
 def parse_mention(text: str) -> str:
@@ -100,9 +90,3 @@ def parse_mention(text: str) -> str:
             'Discord "<@ID>", "<@&ID>", "@here", "@everyone"'
         )
     return text
-
-
-def platforms(destinations: Collection[str]) -> frozenset[str]:
-    """Return the platforms among destinations that can be pinged."""
-    schemes = (split_destination(uid)[0] for uid in destinations)
-    return frozenset(_PLATFORM[scheme] for scheme in schemes if scheme in _PLATFORM)

@@ -15,6 +15,8 @@ from bot.config.settings import PollingSettings
 from bot.config.sources import Key, known_names
 from bot.config.toml_positions import KeyPath
 from bot.config.values import did_you_mean, is_loopback, parse_duration, show_duration, split_url
+from bot.core.filters import MatchError, parse_match
+from bot.core.mentions import fits
 
 Raw = Mapping[str, object]
 
@@ -103,13 +105,13 @@ def _unknown_feeds(known: Mapping[str, None], path: KeyPath, route: Raw) -> Iter
 
 def _homeless_mentions(path: KeyPath, route: Raw) -> Iterator[Fault]:
     targets = [uid for uid in _one_or_many(route.get("to")) if isinstance(uid, str)]
-    reachable = addresses.platforms(targets)
+    schemes = [addresses.split_destination(uid)[0] for uid in targets]
     mentions = route.get("mention")
     for tag, literals in mentions.items() if isinstance(mentions, dict) else ():
         for number, literal in enumerate(_one_or_many(literals)):
             platform = addresses.mention_platform(literal) if isinstance(literal, str) else None
-            if platform is not None and platform not in reachable:
-                message = f"{quoted(literal)} is for {platform.title()}, and no destination of this route is there"
+            if platform is not None and not any(fits(str(literal), scheme) for scheme in schemes):
+                message = f"{quoted(literal)} is for {platform}, and no destination of this route is there"
                 yield Fault(path=(*path, "mention", tag, number), message=message)
 
 
@@ -117,12 +119,16 @@ def _match_faults(path: KeyPath, route: Raw) -> Iterator[Fault]:
     expression = route.get("match")
     if isinstance(expression, str) and (fault := validate_match(expression)) is not None:
         offset, message = fault
-        yield Fault(path=(*path, "match"), message=message, offset=offset + 1)  # 1 for the quote before it
+        yield Fault(path=(*path, "match"), message=message, offset=offset)
 
 
 def validate_match(expression: str) -> tuple[int, str] | None:
-    """Return where an expression goes wrong and why, or None; the place for core.filters' own parser."""
-    return None if expression.strip() else (0, "is empty; leave the key out to match every entry")
+    """Return which character of an expression is wrong, counted from 0, and why; or None."""
+    try:
+        parse_match(expression)
+    except MatchError as error:
+        return error.position, error.words
+    return None
 
 
 def _missing_template(path: KeyPath, route: Raw, folder: Path) -> Iterator[Fault]:

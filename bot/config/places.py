@@ -6,17 +6,17 @@ from functools import cached_property
 from typing import Literal
 
 from bot.config.errors import Problem, mask, quoted
-from bot.config.toml_positions import KeyPath, Place, Position, locate
+from bot.config.toml_positions import KeyPath, Place, Position, locate, within
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """What is wrong at a key path; `offset` counts characters into the value, `hide` keeps the value from being shown."""
+    """What is wrong at a key path; `offset` counts characters into the value, `hide` keeps that from being shown."""
 
     path: KeyPath
     message: str
     at: Literal["key", "value"] = "value"
-    offset: int = 0
+    offset: int | None = None
     severity: Literal["error", "warning"] = "error"
     hide: bool = False
 
@@ -58,10 +58,12 @@ class Source:
 
     def _problem_at(self, place: Place, fault: Fault, *, shown: str, is_exact: bool) -> Problem:
         position = place.key if fault.at == "key" and is_exact else place.value
+        if is_exact and fault.offset is not None:
+            position = within(self.text, position, fault.offset)
         return Problem(
             path=self.path,
             line=position.line,
-            column=position.column + (fault.offset if is_exact else 0),
+            column=position.column,
             key=shown,
             message=fault.message,
             source_line=self._line(position, hide=fault.hide),

@@ -199,7 +199,7 @@ class RouteSettings(Section):
     feeds: Annotated[tuple[str, ...] | None, f.IN_ORDER] = None
     tags: f.WordList = ()
     not_tags: f.WordList = ()
-    match: f.Words | None = None
+    match: str | None = None
     mention: dict[str, f.Mentions] = {}
     digest: f.Digest = ()
     quiet: f.Quiet | None = None

@@ -128,8 +128,9 @@ def _unknown(name: str, known: Mapping[str, Key]) -> str:
     base = name.removesuffix("_FILE")
     if base != name and base in known:
         return f"{base} is no secret and can't come from a file; set {base} itself"
-    candidates = [*known, *(f"{known_name}_FILE" for known_name, key in known.items() if key.from_file), *_OTHER_NAMES]
-    return f"unknown name{did_you_mean(name.upper(), candidates)}"
+    files = [f"{known_name}_FILE" for known_name, key in known.items() if key.from_file]
+    candidates = [candidate.removeprefix(PREFIX) for candidate in (*known, *files, _OTHER_NAMES[0])]
+    return f"unknown name{did_you_mean(name.upper().removeprefix(PREFIX), candidates, prefix=PREFIX)}"
 
 
 def _put_text(overlay: Overlay, key: Key, text: str, origin: tuple[str, str]) -> None:

@@ -15,6 +15,11 @@ _STRING = re.compile(
     r'"""(?:\\.|[^\\])*?"""(?:"{0,2})' r"|'''.*?'''(?:'{0,2})" r'|"(?:\\.|[^"\\\n])*"' r"|'[^'\n]*'",
     re.DOTALL,
 )
+# One character of a string's value as written; a line that ends in a backslash writes nothing.
+_CHARACTER = re.compile(
+    r"(?P<nothing>\\[ \t]*\n\s*)|\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}|\\x[0-9A-Fa-f]{2}|\\.|.", re.DOTALL
+)
+_PLAIN_CHARACTER = re.compile(r"(?P<nothing>(?!))|.", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,28 @@ def first_repeat(text: str) -> tuple[KeyPath, Position] | None:
     except (_LostError, tomllib.TOMLDecodeError, RecursionError):
         pass
     return scanner.repeats[0] if scanner.repeats else None
+
+
+def within(text: str, start: Position, offset: int) -> Position:
+    """Return where the character number `offset` (from 0) of the string that begins at `start` is written.
+
+    An escape such as `\\"` is one character of the value and several of the text.
+    """
+    lines = [0, *(match.end() for match in re.finditer("\n", text))]
+    at = lines[start.line - 1] + start.column - 1
+    quote = text[at]
+    is_long = text.startswith(quote * 3, at)
+    at += 3 if is_long else 1
+    if is_long and text.startswith("\n", at):
+        at += 1
+    unit = _CHARACTER if quote == '"' else _PLAIN_CHARACTER
+    while match := unit.match(text, at):
+        if match["nothing"] is None and offset == 0:
+            break
+        offset -= match["nothing"] is None
+        at = match.end()
+    line = bisect_right(lines, at)
+    return Position(line, at - lines[line - 1] + 1)
 
 
 class _Scanner:

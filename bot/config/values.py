@@ -26,10 +26,10 @@ _FEED_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _INITIAL = re.compile(r"latest:([0-9]{1,2})")
 
 
-def did_you_mean(word: str, known: list[str]) -> str:
-    """Return `; did you mean "x"?` for the nearest of the known words, or nothing."""
+def did_you_mean(word: str, known: list[str], *, prefix: str = "") -> str:
+    """Return `; did you mean "x"?` for the nearest of the known words, or nothing; `prefix` goes before x."""
     near = get_close_matches(word, known, n=1, cutoff=0.6) or get_close_matches(word.lower(), known, n=1, cutoff=0.6)
-    return f'; did you mean "{near[0]}"?' if near else ""
+    return f'; did you mean "{prefix}{near[0]}"?' if near else ""
 
 
 def parse_duration(text: str) -> timedelta:

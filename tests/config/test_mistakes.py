@@ -133,6 +133,11 @@ ONE_MISTAKE = [
      'allowed: "update", "ignore", "thread"; did you mean "update"?'),
     ('[[routes]]\nto = "console"\ntemplate = "nope.j2"', '3:12: error: routes[0].template: no such file: "nope.j2", '
      'sought beside the configuration; ready-made: "card", "compact", "headline"'),
+    ("[[routes]]\nto = \"console\"\nmatch = 'a and'", "3:15: error: routes[0].match: a word is missing before the end; "
+     "an operator in quotes is a word"),
+    ('[[routes]]\nto = "console"\nmatch = "\\"a b\\" (c"', '3:18: error: routes[0].match: this "(" is never closed'),
+    ('[[routes]]\nto = "console"\nmatch = """\na or\nb* """', '5:2: error: routes[0].match: "*" means nothing here: no '
+     "wildcards and no regular expressions, only words"),
     # secrets
     ('[slack]\nbot_token = "s3cret"', "2:1: error: slack.bot_token: a secret does not belong in this file; put it into "
      "the environment as FEEDBELL_SLACK__BOT_TOKEN, or into a secret file of that name"),
