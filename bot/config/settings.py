@@ -280,12 +280,13 @@ class Settings(Section):
 
     def webhook_url(self, name: str) -> str | None:
         """Return the address behind a webhook's NAME."""
-        return _revealed(self.webhooks.get(name))
+        return reveal(self.webhooks.get(name))
 
     def secret(self, name: str | None) -> str | None:
         """Return what FEEDBELL_SECRETS__NAME holds."""
-        return _revealed(self.secrets.get(name)) if name else None
+        return reveal(self.secrets.get(name)) if name else None
 
 
-def _revealed(secret: SecretStr | None) -> str | None:
+def reveal(secret: SecretStr | None) -> str | None:
+    """Return the text of a secret, for whoever sends it; nobody outside this package needs pydantic."""
     return secret.get_secret_value() if secret else None

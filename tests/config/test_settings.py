@@ -130,6 +130,17 @@ def test_every_kind_of_destination_is_taken_as_written(destination: str) -> None
     assert read(text).to_routes()[0].to == (destination,)
 
 
+def test_an_installed_notifier_of_somebody_else_adds_its_scheme(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "ntfy-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: ntfy\nVersion: 1.0\n")
+    (package / "entry_points.txt").write_text("[feedbell.notifiers]\nntfy = never.imported:Notifier\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert read('[[routes]]\nto = "ntfy:alerts"').to_routes()[0].to == ("ntfy:alerts",)
+
+
 @pytest.mark.parametrize(
     ("text", "rules"),
     [
