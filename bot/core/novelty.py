@@ -1,7 +1,7 @@
 """Which items of a document are new, which are known under another name, and in what order they are told."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 
@@ -68,10 +68,10 @@ def find_news(
         for entry, identity in reversed(list(zip(parsed, identities, strict=True)))
         if identity is not None
     }
-    items = [_match(*pair, known, by_link=not links_shared) for pair in reversed(once.values())]
+    items = _match(list(reversed(once.values())), known, by_link=not links_shared)
     unknown = sum(item.stored is None for item in items)
     if known.total >= REKEY_AT_LEAST and _many(unknown, of=len(items)):
-        items = [_renamed(item, (item.identity.fingerprint,), known) for item in items]
+        items = [_renamed(item, (item.identity.fingerprint,), known, taken=frozenset()) for item in items]
     first_is_oldest = _direction([item.published for item in items], remembered=oldest_first)
     renamed = tuple(item for item in items if item.renamed)
     slid = _slid_in(items, primed_at=primed_at, oldest_first=first_is_oldest)
@@ -99,20 +99,23 @@ def _many(count: int, *, of: int) -> bool:
     return count >= REKEY_AT_LEAST and count >= REKEY_SHARE * of
 
 
-def _match(parsed: ParsedEntry | Listed, identity: Identity, known: Known, *, by_link: bool) -> Item:
-    stored = _look(identity.key, known)
-    if stored is not None:
-        return Item(parsed=parsed, identity=identity, stored=stored)
-    names = (identity.guid_alias, identity.link_alias if by_link else None)
-    return _renamed(Item(parsed=parsed, identity=identity), names, known)
+def _match(named: Sequence[tuple[ParsedEntry | Listed, Identity]], known: Known, *, by_link: bool) -> list[Item]:
+    """Know items by their keys first, then the others by their aliases.
+
+    An alias proves nothing where its entry stands in the document itself, under its own key: these are two entries.
+    """
+    by_key = [Item(parsed=parsed, identity=names, stored=_look(names.key, known)) for parsed, names in named]
+    taken = frozenset(item.stored.id for item in by_key if item.stored is not None)
+    aliases = [(item.identity.guid_alias, item.identity.link_alias if by_link else None) for item in by_key]
+    return [_renamed(item, names, known, taken=taken) for item, names in zip(by_key, aliases, strict=True)]
 
 
-def _renamed(item: Item, names: Sequence[Key | None], known: Known) -> Item:
-    for name in names:
-        stored = _look(name, known)
-        if item.stored is None and stored is not None:
-            return Item(parsed=item.parsed, identity=item.identity, stored=stored, renamed=True)
-    return item
+def _renamed(item: Item, names: Sequence[Key | None], known: Known, *, taken: frozenset[int]) -> Item:
+    if item.stored is not None:
+        return item
+    found = (_look(name, known) for name in names)
+    stored = next((entry for entry in found if entry is not None and entry.id not in taken), None)
+    return item if stored is None else replace(item, stored=stored, renamed=True)
 
 
 def _look(name: Key | None, known: Known) -> KnownEntry | None:

@@ -103,6 +103,12 @@ def test_a_new_guid_on_a_known_link_is_the_same_entry_only_where_links_are_uniqu
     assert titles(news([item("2")], [identity("2", link="x/a")], store, links_shared=True)) == ["2"]
 
 
+def test_an_alias_proves_nothing_while_its_entry_is_in_the_document_under_its_own_name() -> None:
+    old = identity("1", link="x/a")
+    found = news([item("2", 2), item("1", 1)], [identity("2", link="x/a"), old], known(old))
+    assert titles(found) == ["2"]
+
+
 def test_words_prove_identity_only_when_half_of_a_document_seems_new() -> None:
     old = [identity(f"old{n}", words=f"w{n}") for n in range(6)]
     renamed = [identity(f"new{n}", words=f"w{n}") for n in range(6)]
