@@ -1,4 +1,4 @@
-"""When: the next poll, digest times, quiet hours, and how long to wait after a failure."""
+"""When: the next poll of a feed, the digest times and quiet hours of a route."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -19,13 +19,6 @@ MAX_DOUBLINGS = 20  # more would overflow a timedelta; the cap is reached long b
 MANY_FEEDS = 50  # that many first polls at once trouble nobody
 FIRST_POLL_GAP = timedelta(milliseconds=20)  # between first polls, where there are more
 MAX_FIRST_POLL_SPREAD = timedelta(minutes=15)
-
-RETRY_BASE = timedelta(seconds=2)  # R-16
-RETRY_CAP = timedelta(minutes=15)  # R-16
-MAX_SERVICE_WAIT = timedelta(hours=24)  # R-16: longer Retry-After of a chat service is not believed
-BREAKER_FAILURES = 5  # R-18: transient ones in a row
-BREAKER_FIRST = timedelta(seconds=30)
-BREAKER_CAP = timedelta(minutes=15)
 
 DIGEST = "digest"  # the bundle of everything that a route keeps for its digest times
 
@@ -192,22 +185,3 @@ def _moment(day: date, at: time, zone: ZoneInfo) -> datetime:
             return moment
         # Clocks jump at whole minutes, so the first existing one is the end of the jump.
         naive += timedelta(minutes=1)
-
-
-# --- deliveries ------------------------------------------------------------------------------------------------------
-
-
-def retry_delay(attempts: int, *, roll: float, retry_after: timedelta | None = None) -> timedelta:
-    """Return how long a destination waits after the `attempts`-th failure in a row (R-16, full jitter).
-
-    A wait that the service asked for is never cut short by chance, but is believed up to a day only.
-    """
-    ceiling = min(RETRY_CAP, RETRY_BASE * (1 << min(max(attempts - 1, 0), MAX_DOUBLINGS)))
-    return min(MAX_SERVICE_WAIT, max(retry_after or timedelta(0), ceiling * roll))
-
-
-def breaker_delay(failures: int) -> timedelta | None:
-    """Return how long a destination is left alone after that many transient failures in a row (R-18), if at all."""
-    if failures < BREAKER_FAILURES:
-        return None
-    return min(BREAKER_CAP, BREAKER_FIRST * (1 << min(failures - BREAKER_FAILURES, MAX_DOUBLINGS)))

@@ -1,4 +1,4 @@
-"""When: polls, digests, quiet hours, retries."""
+"""When: polls, digests, quiet hours."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
@@ -12,7 +12,6 @@ from bot.core.model.feed import Feed, FeedId, FeedMemory
 from bot.core.model.route import DestinationUid, DigestRule, QuietHours, Route
 from bot.core.schedule import (
     asked_until,
-    breaker_delay,
     digest_heading,
     due_at,
     first_poll_at,
@@ -21,7 +20,6 @@ from bot.core.schedule import (
     phase,
     poll_interval,
     quiet_until,
-    retry_delay,
 )
 
 NOW = datetime(2026, 9, 16, 14, 7, 30, tzinfo=UTC)  # a Wednesday
@@ -307,36 +305,3 @@ def test_nothing_is_due_in_the_past_or_within_quiet_hours(minute: int, start: ti
     if until is not None:
         assert now < until <= now + h(25)
         assert quiet_until(quiet, ZoneInfo(zone), until) is None
-
-
-# --- deliveries ------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("attempts", "roll", "retry_after", "expected"),
-    [
-        (1, 0.5, None, s(1)),
-        (2, 0.5, None, s(2)),
-        (5, 0.5, None, s(16)),
-        (99, 0.5, None, s(450)),
-        (0, 0.5, None, s(1)),
-        (3, 0.0, None, s(0)),
-        (1, 0.5, s(30), s(30)),
-        (99, 0.5, s(30), s(450)),
-        (1, 0.5, s(0.25), s(1)),
-        (1, 0.5, s(-1), s(1)),
-        (1, 0.5, d(9), h(24)),
-    ],
-)
-def test_a_retry_waits_as_asked_or_by_chance(
-    attempts: int, roll: float, retry_after: timedelta | None, expected: timedelta
-) -> None:
-    assert retry_delay(attempts, roll=roll, retry_after=retry_after) == expected
-
-
-@pytest.mark.parametrize(
-    ("failures", "expected"),
-    [(0, None), (4, None), (5, s(30)), (6, s(60)), (7, s(120)), (9, s(480)), (10, m(15)), (500, m(15))],
-)
-def test_breaker_opens_after_five_failures(failures: int, expected: timedelta | None) -> None:
-    assert breaker_delay(failures) == expected
