@@ -107,7 +107,25 @@ def _match(named: Sequence[tuple[ParsedEntry | Listed, Identity]], known: Known,
     by_key = [Item(parsed=parsed, identity=names, stored=_look(names.key, known)) for parsed, names in named]
     taken = frozenset(item.stored.id for item in by_key if item.stored is not None)
     aliases = [(item.identity.guid_alias, item.identity.link_alias if by_link else None) for item in by_key]
-    return [_renamed(item, names, known, taken=taken) for item, names in zip(by_key, aliases, strict=True)]
+    return _settle_claims(
+        [_renamed(item, names, known, taken=taken) for item, names in zip(by_key, aliases, strict=True)], known
+    )
+
+
+def _settle_claims(items: list[Item], known: Known) -> list[Item]:
+    """Where several items claim one stored entry by an alias, it is the one with its words; without any, all (N7)."""
+    proven = {item.stored.id for item in items if item.stored is not None and item.renamed and _has_words(item, known)}
+    return [
+        replace(item, stored=None, renamed=False)
+        if item.renamed and item.stored is not None and item.stored.id in proven and not _has_words(item, known)
+        else item
+        for item in items
+    ]
+
+
+def _has_words(item: Item, known: Known) -> bool:
+    words = _look(item.identity.fingerprint, known)
+    return words is not None and words == item.stored
 
 
 def _renamed(item: Item, names: Sequence[Key | None], known: Known, *, taken: frozenset[int]) -> Item:

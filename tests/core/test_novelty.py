@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from bot.core.model.entry import Identity, Key, Known, KnownEntry, Listed, ParsedEntry
@@ -107,6 +108,18 @@ def test_an_alias_proves_nothing_while_its_entry_is_in_the_document_under_its_ow
     old = identity("1", link="x/a")
     found = news([item("2", 2), item("1", 1)], [identity("2", link="x/a"), old], known(old))
     assert titles(found) == ["2"]
+
+
+def test_an_id_that_starts_to_be_shared_is_the_entry_with_its_words_and_the_other_is_new() -> None:
+    store = known(identity("x", words="old"))
+    alias = key("guid|x")
+    names = [
+        Identity(key=key("x|new"), guid_alias=alias, fingerprint=key("a4|new")),
+        Identity(key=key("x|old"), guid_alias=alias, fingerprint=key("a4|old")),
+    ]
+    assert titles(news([item("new", 2), item("old", 1)], names, store)) == ["new"]
+    unclear = [replace(name, fingerprint=None) for name in names]
+    assert titles(news([item("new", 2), item("old", 1)], unclear, store)) == []
 
 
 def test_words_prove_identity_only_when_half_of_a_document_seems_new() -> None:
