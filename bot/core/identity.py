@@ -5,7 +5,7 @@ an item in its document, on dates being readable, or on the URL that the feed wa
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from urllib.parse import quote, urlsplit
@@ -28,31 +28,12 @@ _PORTS = (":80", ":443")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Named:
-    """An item with its names. `former` is its key as it was before this document changed the feed's policy (N7)."""
-
-    item: ParsedEntry | Listed
-    identity: Identity
-    former: Key | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Identified:
-    """The items of a document, in its order, each once; and what the document shows about its ids."""
+    """The names of a document's items, in its order (None: nothing to know the item by), and what it shows of ids."""
 
-    items: tuple[Named, ...]
-    links_shared: bool  # so far: by memory or by this document (N6)
+    identities: tuple[Identity | None, ...]
+    links_shared: bool  # so far, this document included (N6)
     guids_shared: bool  # so far (N7)
-    repeated: int = 0  # items that are the same entry as one before them
-    nameless: int = 0  # items with nothing to know them by (N2)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Matches:
-    """Which stored entry each item is, in the order of the items; None: a new one."""
-
-    entries: tuple[int | None, ...]
-    links_shared: bool
 
 
 def identify(entry: ParsedEntry, *, links_shared: bool = False, guids_shared: bool = False) -> Identity | None:
@@ -97,57 +78,30 @@ def fingerprint(entry: ParsedEntry) -> Key | None:
 def identify_document(
     items: Sequence[ParsedEntry | Listed], *, links_shared: bool = False, guids_shared: bool = False
 ) -> Identified:
-    """Return the items of a document with their names, under the policy that memory and this document give.
+    """Return the names of a document's items, under the policy that memory and this document give.
 
-    Equal guid, link and title are one entry; equal guids alone change the policy, and then each
-    item carries its former key as well: entries known by it are not new.
+    Equal guid, link and title are one entry and get equal names; equal guids alone change the
+    policy for good. In the document that changes it each item has its former key as an alias,
+    so that what is known by it is not new (N7).
     """
     fresh = [item for item in items if isinstance(item, ParsedEntry)]
     guids = guids_shared or _guids_shared(fresh)
     links = links_shared or _links_shared(fresh)
     changed = (links, guids) != (links_shared, guids_shared)
-    named: dict[Key, Named] = {}
-    nameless = 0
+    identities: list[Identity | None] = []
     for item in items:
         if isinstance(item, Listed):
-            named.setdefault(item.key, Named(item=item, identity=Identity(key=item.key)))
+            identities.append(Identity(key=item.key))
             continue
         identity = identify(item, links_shared=links, guids_shared=guids)
-        if identity is None:
-            nameless += 1
-            continue
         former = key_of(item, links_shared=links_shared, guids_shared=guids_shared) if changed else None
-        former = former if former != identity.key else None
-        named.setdefault(identity.key, Named(item=item, identity=identity, former=former))
+        if identity is not None and former is not None and former != identity.key:
+            identity = replace(identity, guid_alias=former)
+        identities.append(identity)
+    named = tuple(identities)
     return Identified(
-        items=_without_shared_aliases(tuple(named.values())),
-        links_shared=links,
-        guids_shared=guids,
-        repeated=len(items) - nameless - len(named),
-        nameless=nameless,
+        identities=named if guids else _without_shared_aliases(named), links_shared=links, guids_shared=guids
     )
-
-
-def match_known(identified: Identified, by_hash: Mapping[Key, int]) -> Matches:
-    """Return which stored entries the items are: by key or A2 (N5), by A3 where links are unique (N6).
-
-    An alias proves nothing where the entry that it leads to stands in the document itself: then
-    these are two entries, and a link they have in common is a shared one.
-    """
-    own = [_by_key(named, by_hash) for named in identified.items]
-    present = {entry for entry in own if entry is not None}
-    links_shared = identified.links_shared
-    for named, entry in zip(identified.items, own, strict=True):
-        if entry is None and _hit(named.identity.link_alias, by_hash) in present:
-            links_shared = True
-    entries: list[int | None] = []
-    for named, entry in zip(identified.items, own, strict=True):
-        aliases = [named.identity.guid_alias] + ([] if links_shared else [named.identity.link_alias])
-        found = (_hit(alias, by_hash) for alias in aliases)
-        entries.append(
-            entry if entry is not None else next((e for e in found if e is not None and e not in present), None)
-        )
-    return Matches(entries=tuple(entries), links_shared=links_shared)
 
 
 def canonical_url(url: str) -> str:
@@ -223,27 +177,17 @@ def _links_shared(entries: Iterable[ParsedEntry]) -> bool:
     return False
 
 
-def _without_shared_aliases(items: tuple[Named, ...]) -> tuple[Named, ...]:
+def _without_shared_aliases(identities: tuple[Identity | None, ...]) -> tuple[Identity | None, ...]:
     """Drop the A2 of entries that differ only in what A2 ignores: it would make one of them the other."""
-    counts: dict[Key, int] = {}
-    for named in items:
-        if alias := named.identity.guid_alias:
-            counts[alias] = counts.get(alias, 0) + 1
+    keys: dict[Key, set[Key]] = {}
+    for identity in identities:
+        if identity is not None and identity.guid_alias is not None:
+            keys.setdefault(identity.guid_alias, set()).add(identity.key)
+    shared = {alias for alias, named in keys.items() if len(named) > 1}
     return tuple(
-        replace(named, identity=replace(named.identity, guid_alias=None))
-        if named.identity.guid_alias and counts[named.identity.guid_alias] > 1
-        else named
-        for named in items
+        replace(identity, guid_alias=None) if identity is not None and identity.guid_alias in shared else identity
+        for identity in identities
     )
-
-
-def _by_key(named: Named, by_hash: Mapping[Key, int]) -> int | None:
-    entry = by_hash.get(named.identity.key)
-    return entry if entry is not None else _hit(named.former, by_hash)
-
-
-def _hit(name: Key | None, by_hash: Mapping[Key, int]) -> int | None:
-    return by_hash.get(name) if name is not None else None
 
 
 def _host(netloc: str) -> str:

@@ -1,11 +1,15 @@
-"""Cut a document into its items by byte search, before anything is decoded or parsed (performance.md, designs 2 and 3)."""
+"""Cut a document into its items by byte search, before anything is decoded or parsed."""
 
+import html
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
 
+from bot.core.model.entry import ParsedEntry
+
 MAX_ITEMS = 20_000  # more are not looked at by their bytes
+MIN_NEEDLE = 8  # bytes of a name that is looked for without its tags around it
 
 _FIRST = re.compile(rb"<(item|entry)[\s>]")
 # What a build moves although no entry did.
@@ -50,6 +54,34 @@ def without(body: bytes, shape: Outline, known: Collection[bytes]) -> bytes:
             at = end
     pieces.append(body[at:])
     return b"".join(pieces)
+
+
+def kept(body: bytes, shape: Outline, known: Collection[bytes]) -> bytes:
+    """The bytes of the items whose hashes are `known`."""
+    return b"\n".join(
+        body[start:end] for (start, end), item in zip(shape.spans, shape.hashes, strict=True) if item in known
+    )
+
+
+def stands_elsewhere(entries: Iterable[ParsedEntry], others: bytes) -> bool:
+    """Whether an id or link of `entries` may also be one of the items in `others`.
+
+    Shared ids are a fact about the whole document (N6, N7); an item known by its bytes does
+    not tell its own. A false alarm costs a whole parse and nothing else.
+    """
+    return any(_occurs(name, others) for entry in entries for name in (entry.guid, entry.link) if name)
+
+
+def _occurs(name: str, others: bytes) -> bool:
+    bare = re.sub(r"^https?://(?:www\.)?", "", name, flags=re.IGNORECASE).rstrip("/")
+    for written in {bare, html.escape(bare, quote=False)}:
+        needle = written.encode("utf-8", "replace")
+        if bare != name or len(needle) >= MIN_NEEDLE:
+            if needle in others:
+                return True
+        elif b">" + needle + b"<" in others or b"[" + needle + b"]" in others:
+            return True
+    return False
 
 
 def _spans(body: bytes, at: int, name: bytes) -> tuple[tuple[int, int], ...]:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import NamedTuple
 
 _MONTHS = (
-    "jan januar january janvier janv enero ene gennaio gen janeiro januari stycznia sty янв января tammikuuta leden ledna",
+    "jan januar january janvier janv enero ene gennaio gen janeiro januari sty stycznia янв января tammikuuta",
     "feb februar february fevrier fevr fev febrero febbraio fevereiro februari lutego lut фев февр февраля helmikuuta",
     "mar mars march marz maerz mrz mär marzo março marco maart marca мар марта maaliskuuta mrt",
     "apr april avril avr abril abr aprile kwietnia kwi апр апреля huhtikuuta",
@@ -16,7 +16,7 @@ _MONTHS = (
     "sep sept september septembre septiembre settembre set setembro wrzesnia wrz сен сент сентября syyskuuta",
     "oct october octobre octubre ottobre ott outubro out okt oktober pazdziernika paz окт октября lokakuuta",
     "nov november novembre noviembre novembro listopada lis ноя нояб ноября marraskuuta",
-    "dec december decembre diciembre dicembre dic dezembro dez dezember des desember grudnia gru дек декабря joulukuuta",
+    "dec december decembre diciembre dicembre dic dezembro dez dezember des desember grudnia gru дек декабря",
 )
 _MONTH = {name: number for number, names in enumerate(_MONTHS, 1) for name in names.split()}
 _ACCENTS = str.maketrans("éèêûúäáñńśźżó", "eeeuuaannszzo")
@@ -24,7 +24,7 @@ _ACCENTS = str.maketrans("éèêûúäáñńśźżó", "eeeuuaannszzo")
 # Hours from UTC of the names that senders use (RFC 822 and the common ones of the rest of the world).
 _ZONES = {
     **dict.fromkeys("utc gmt ut z wet".split(), 0.0),
-    **dict.fromkeys("bst ist_ie west cet met mez".split(), 1.0),
+    **dict.fromkeys("bst west cet met mez".split(), 1.0),
     **dict.fromkeys("cest mest mesz eet sast".split(), 2.0),
     **dict.fromkeys("eest msk trt".split(), 3.0),
     "msd": 4.0, "ist": 5.5, "npt": 5.75, "wib": 7.0, "ict": 7.0, "hkt": 8.0, "sgt": 8.0, "awst": 8.0, "pht": 8.0,
@@ -36,45 +36,33 @@ _ZONES = {
 
 _TIME = r"(?P<h>\d{1,2})[:.h](?P<mi>\d{2})(?:[:.](?P<s>\d{1,2})(?:[.,]\d+)?)?\s*(?P<ap>[ap]\.?m\.?)?"
 _ZONE = r"\s*(?P<z>[A-Za-z]{1,5}\b(?:\s*[+-]\d{2}:?\d{2})?|(?:GMT|UTC)?\s*[+-]\d{1,2}(?::?\d{2})?)?(?:\s*\([^)]*\))?"
-_ISO = re.compile(
-    r"(?P<y>\d{4})-(?P<m>\d{1,2})(?:-(?P<d>\d{1,2}))?(?:[Tt ]\s*(?:" + _TIME + r")" + _ZONE + r")?\Z", re.IGNORECASE
-)
-_COMPACT = re.compile(
-    r"(?P<y>\d{4})(?P<m>\d{2})(?P<d>\d{2})(?:T?(?P<h>\d{2}):?(?P<mi>\d{2}):?(?P<s>\d{2})" + _ZONE + r")?\Z"
-)
+_CLOCK = _TIME + _ZONE
 _WEEKDAY = r"(?:[^\W\d_]{2,12}\.?(?:[\s,]+|(?=\d)))?"
-_RFC822 = re.compile(
-    _WEEKDAY
-    + r"(?P<d>\d{1,2})(?:st|nd|rd|th|º)?[.\s-]+(?:de\s+)?(?P<mon>[^\W\d_]{3,13})\.?,?[\s-]+(?:de\s+)?(?P<y>\d{4}|\d{2})"
-    r"(?:,?[\sT]+(?:at\s+|à\s+|-\s+)?" + _TIME + _ZONE + r")?\Z",
-    re.IGNORECASE,
+_NAME = r"(?P<mon>[^\W\d_]{3,13})\.?"
+
+
+def _form(day: str, clock: str) -> re.Pattern[str]:
+    """A pattern for a day that a time of day may follow."""
+    return re.compile(f"{day}(?:{clock})?\\Z", re.IGNORECASE)
+
+
+_ISO = _form(r"(?P<y>\d{4})-(?P<m>\d{1,2})(?:-(?P<d>\d{1,2}))?", r"[T ]\s*" + _CLOCK)
+_COMPACT = _form(r"(?P<y>\d{4})(?P<m>\d{2})(?P<d>\d{2})", r"T?(?P<h>\d{2}):?(?P<mi>\d{2}):?(?P<s>\d{2})" + _ZONE)
+_RFC822 = _form(
+    _WEEKDAY + r"(?P<d>\d{1,2})(?:st|nd|rd|th|º)?[.\s-]+(?:de\s+)?" + _NAME + r",?[\s-]+(?:de\s+)?(?P<y>\d{4}|\d{2})",
+    r",?[\sT]+(?:at\s+|à\s+|-\s+)?" + _CLOCK,
 )
-_MONTH_FIRST = re.compile(
-    _WEEKDAY + r"(?P<mon>[^\W\d_]{3,13})\.?\s+(?P<d>\d{1,2})(?:st|nd|rd|th)?,?\s+(?P<y>\d{4})"
-    r"(?:,?\s+(?:-\s+|at\s+)?" + _TIME + _ZONE + r")?\Z",
-    re.IGNORECASE,
+_MONTH_FIRST = _form(
+    _WEEKDAY + _NAME + r"\s+(?P<d>\d{1,2})(?:st|nd|rd|th)?,?\s+(?P<y>\d{4})", r",?\s+(?:-\s+|at\s+)?" + _CLOCK
 )
-_ASCTIME = re.compile(
-    r"[A-Za-z]{3,9},?\s+(?P<mon>[A-Za-z]{3,9})\s+(?P<d>\d{1,2})\s+"
-    + _TIME
-    + r"\s+(?:(?P<z>[A-Za-z]{1,5}|[+-]\d{4})\s+)?(?P<y>\d{4})\Z",
-    re.IGNORECASE,
+_ASCTIME = _form(
+    _WEEKDAY + _NAME + r"\s+(?P<d>\d{1,2})\s+" + _TIME + r"\s+(?:(?P<z>[A-Z]{1,5}|[+-]\d{4})\s+)?(?P<y>\d{4})", ""
 )
-_YEAR_FIRST = re.compile(
-    r"(?P<y>\d{4})[/.](?P<m>\d{1,2})[/.](?P<d>\d{1,2})(?:[\sT]+" + _TIME + _ZONE + r")?\Z", re.IGNORECASE
-)
-_DAY_FIRST = re.compile(
-    r"(?P<d>\d{1,2})[/.](?P<m>\d{1,2})[/.](?P<y>\d{4})(?:[\s,T]+" + _TIME + _ZONE + r")?\Z", re.IGNORECASE
-)
-_SLASHED = re.compile(
-    _WEEKDAY + r"(?P<a>\d{1,2})/(?P<b>\d{1,2})/(?P<y>\d{4})(?:[\s,-]+" + _TIME + _ZONE + r")?\Z", re.IGNORECASE
-)
-_CJK = re.compile(
-    r"(?P<y>\d{4})\s*[年년]\s*(?P<m>\d{1,2})\s*[月월]\s*(?P<d>\d{1,2})\s*[日일](?:\s*\([^)]*\))?(?:\s*"
-    + _TIME
-    + _ZONE
-    + r")?\Z",
-    re.IGNORECASE,
+_YEAR_FIRST = _form(r"(?P<y>\d{4})[/.](?P<m>\d{1,2})[/.](?P<d>\d{1,2})", r"[\sT]+" + _CLOCK)
+_DAY_FIRST = _form(r"(?P<d>\d{1,2})\.\s?(?P<m>\d{1,2})\.\s?(?P<y>\d{4})", r"[\s,T]+" + _CLOCK)
+_SLASHED = _form(_WEEKDAY + r"(?P<a>\d{1,2})[/-](?P<b>\d{1,2})[/-](?P<y>\d{4})", r"[\s,-]+" + _CLOCK)
+_CJK = _form(
+    r"(?P<y>\d{4})\s*[年년]\s*(?P<m>\d{1,2})\s*[月월]\s*(?P<d>\d{1,2})\s*[日일](?:\s*\([^)]*\))?", r"\s*" + _CLOCK
 )
 _FORMS = (_RFC822, _ISO, _COMPACT, _MONTH_FIRST, _ASCTIME, _YEAR_FIRST, _SLASHED, _DAY_FIRST, _CJK)
 _OFFSET = re.compile(r"(?:GMT|UTC|[A-Za-z]{1,5})?\s*([+-])(\d{1,2})(?::?(\d{2}))?\Z", re.IGNORECASE)
@@ -124,7 +112,8 @@ def _day(parts: dict[str, str | None]) -> tuple[int, int, int] | None:
         if first <= 12 and second <= 12 and first != second:
             return None
         return (year, first, second) if second > 12 else (year, second, first)
-    month = int(parts["m"]) if parts.get("m") else _MONTH.get(_plain(parts.get("mon") or ""), 0)
+    number = parts.get("m")
+    month = int(number) if number else _MONTH.get(_plain(parts.get("mon") or ""), 0)
     return (year, month, int(parts.get("d") or 1)) if month else None
 
 

@@ -79,7 +79,7 @@ def charset_of(body: bytes, content_type: str | None) -> Charset:
             return Charset(name=name, strict=_decodes(body, name))
     names = [name for name in (_from_header(content_type), _from_declaration(body)) if name]
     if not names or "utf-8" in names:
-        # A mislabelled document is the rule where header and declaration differ, and long UTF-8 never passes by accident.
+        # Where header and declaration differ one of them lies, and long text never passes as UTF-8 by accident.
         return _utf8_or_western(body) if len(set(names)) < 2 or _decodes(body, "utf-8") else _first(body, names)
     return _first(body, names)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from bot.core.errors import NotAFeed
 from bot.core.model.entry import Key, Listed, ParsedEntry, ParsedFeed
-from bot.core.parse.cut import Outline, outline, without
+from bot.core.parse.cut import Outline, kept, outline, stands_elsewhere, without
 from bot.core.parse.dates import When, parse_date
 from bot.core.parse.decode import Charset, charset_of, decode, unpacked
 from bot.core.parse.fields import Written, read_item
@@ -143,10 +143,12 @@ def _parse_trimmed(
         return None
     if read.feed.truncated or not read.well_formed or len(read.scan.items) != len(fresh):
         return None
-    entries = iter(read.feed.items)
+    entries = [entry for entry in read.feed.items if isinstance(entry, ParsedEntry)]
+    if stands_elsewhere(entries, kept(body, shape, listed)):
+        return None
+    hashed = iter([replace(entry, bytes_hash=item) for entry, item in zip(entries, fresh, strict=True)])
     items = tuple(
-        Listed(bytes_hash=item, key=listed[item]) if item in listed else replace(next(entries), bytes_hash=item)  # type: ignore[type-var]
-        for item in shape.hashes
+        Listed(bytes_hash=item, key=listed[item]) if item in listed else next(hashed) for item in shape.hashes
     )
     return replace(
         read.feed, items=items, total=len(items), items_hash=shape.items_hash, head_hash=shape.head_hash, trim_ok=True

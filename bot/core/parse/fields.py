@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bot.core.parse.scan import Element, Item, Scan
+from bot.core.text.characters import one_line
 from bot.core.text.links import http_url
 from bot.core.text.markup import decode_entities, plain_text, title_text
-from bot.core.text.characters import one_line
 
 XML_SPACE = " \t\r\n"
 MAX_TITLE = 1_000
@@ -124,8 +124,9 @@ def _link_rss(scan: Scan, by_name: dict[str, list[Element]]) -> tuple[str | None
         return raw, base
     for element in by_name.get("guid", []):
         text = text_of(inner(scan, element)).strip(XML_SPACE)
-        # A guid is a permalink unless it says that it is none; only a URL is believed.
-        if _attribute(element, "ispermalink").lower() != "false" and http_url(text):
+        # A guid is a permalink unless it says that it is none; without saying so only a URL is believed.
+        said = _attribute(element, "ispermalink").lower()
+        if said != "false" and (http_url(text) or (said == "true" and text.startswith("/"))):
             return text, element.base
     return None, None
 
@@ -187,7 +188,7 @@ def _categories(scan: Scan, children: list[Element]) -> tuple[str, ...]:
     for element in children:
         if element.name in ("category", "dc:subject", "atom:category"):
             term = _attribute(element, "term") or text_of(inner(scan, element)[:2_000])
-            term = one_line(decode_entities(term))
+            term = one_line(term)
             if term and len(found) < MAX_CATEGORIES:
                 found.setdefault(term)
     return tuple(found)

@@ -2,8 +2,8 @@
 
 import html
 import json
+import re
 from collections.abc import Mapping
-from datetime import timedelta
 
 from bot.core.errors import NotAFeed
 from bot.core.model.entry import ParsedEntry, ParsedFeed
@@ -17,6 +17,7 @@ from bot.core.text.links import http_url
 from bot.core.text.markup import plain_text, title_text
 
 _VERSION = "jsonfeed.org/version/"
+_LOOKS_LIKE_ONE = re.compile(r'"items"\s*:\s*\[')
 MAX_TITLE = 1_000
 
 
@@ -25,27 +26,22 @@ def read_json(text: str, *, url: str) -> ParsedFeed:
     try:
         document: JsonValue = json.loads(text, parse_int=_integer, parse_constant=lambda _: None)
     except (ValueError, RecursionError) as error:
-        if _VERSION in text[:2_000] and not text.rstrip().endswith("}"):
+        if _LOOKS_LIKE_ONE.search(text[:100_000]) and not text.rstrip().endswith("}"):
             return ParsedFeed(items=(), truncated=True)
         raise NotAFeed("JSON that cannot be read") from error
     if not isinstance(document, dict) or _VERSION not in _word(document.get("version")):
         raise NotAFeed("JSON, but not a JSON Feed")
-    items = document.get("items")
-    entries = [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+    entries = [item for item in _list(document.get("items")) if isinstance(item, dict)]
     author = _author(document)
-    hubs = document.get("hubs")
-    hub = (
-        next((_link(h.get("url"), url) for h in hubs if isinstance(h, dict)), None) if isinstance(hubs, list) else None
-    )
+    hubs = [hub for hub in _list(document.get("hubs")) if isinstance(hub, dict)]
     return ParsedFeed(
         items=tuple(_entry(item, url=url, author=author) for item in pick(entries)),
         title=one_line(_word(document.get("title")))[:MAX_TITLE],
         site_url=_link(document.get("home_page_url"), url),
         total=len(entries),
-        hub=hub,
+        hub=next((link for hub in hubs if (link := _link(hub.get("url"), url))), None),
         self_url=_link(document.get("feed_url"), url),
         next_page=_link(document.get("next_url"), url),
-        ttl=timedelta(days=1) if document.get("expired") is True else None,
     )
 
 
@@ -57,12 +53,11 @@ def _entry(item: Mapping[str, JsonValue], *, url: str, author: str | None) -> Pa
     published, raw = _date(item, "date_published")
     updated, raw_updated = _date(item, "date_modified")
     link = _link(item.get("url"), url) or _link(item.get("external_url"), url)
-    attachments = item.get("attachments")
-    enclosures = [a for a in attachments if isinstance(a, dict)] if isinstance(attachments, list) else []
+    enclosures = [part for part in _list(item.get("attachments")) if isinstance(part, dict)]
     return ParsedEntry(
         guid=_id(item.get("id")),
         link=link,
-        enclosure=next((found for a in enclosures if (found := _link(a.get("url"), url))), None),
+        enclosure=next((found for part in enclosures if (found := _link(part.get("url"), url))), None),
         title=title_text(_word(item.get("title"))[: 20 * MAX_TITLE], markup=False)[:MAX_TITLE],
         summary_html=summary,
         content_html=content,
@@ -96,14 +91,13 @@ def _id(value: JsonValue) -> str | None:
 
 
 def _author(holder: Mapping[str, JsonValue]) -> str | None:
-    authors = holder.get("authors")
-    candidates = [*(authors if isinstance(authors, list) else []), holder.get("author")]
+    candidates = [*_list(holder.get("authors")), holder.get("author")]
     names = [one_line(_word(c.get("name"))) for c in candidates if isinstance(c, dict)]
     return next((name for name in names if name), None)
 
 
 def _tags(value: JsonValue) -> tuple[str, ...]:
-    terms = [one_line(tag) for tag in value if isinstance(tag, str)] if isinstance(value, list) else []
+    terms = [one_line(tag) for tag in _list(value) if isinstance(tag, str)]
     return tuple(dict.fromkeys(term for term in terms if term))[:MAX_CATEGORIES]
 
 
@@ -113,6 +107,10 @@ def _link(value: JsonValue, url: str) -> str | None:
 
 def _escaped(text: str) -> str:
     return html.escape(clean(text), quote=False)[:MAX_BODY].replace("\n", "<br>") if text else ""
+
+
+def _list(value: JsonValue) -> list[JsonValue]:
+    return value if isinstance(value, list) else []
 
 
 def _word(value: JsonValue) -> str:

@@ -20,7 +20,8 @@ _NAMES = (
 KNOWN = frozenset(_NAMES.split())
 INLINE = frozenset(
     "a abbr acronym b bdi bdo big br cite code del dfn em font i img ins kbd mark nobr p q s samp small span strike "
-    "strong sub sup tt u var wbr script style div h1 h2 h3 h4 h5 h6 blockquote center ruby rt rp time pre li ul ol".split()
+    "strong sub sup tt u var wbr script style div h1 h2 h3 h4 h5 h6 blockquote center ruby rt rp time pre li ul "
+    "ol".split()
 )
 _VOID = frozenset("br img hr wbr".split())
 _BREAKING = frozenset(
