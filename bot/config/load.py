@@ -25,18 +25,19 @@ _OTHER_BOMS = (b"\xff\xfe", b"\xfe\xff")
 __all__ = ["default_secret_dirs", "load", "missing_secrets", "parse"]
 
 
-def load(path: Path, environ: Mapping[str, str], *, secret_dirs: Sequence[Path] = ()) -> Settings:
+def load(path: Path, environ: Mapping[str, str], *, secret_dirs: Sequence[Path] | None = None) -> Settings:
     """Read the configuration; raises ConfigError with every mistake at once.
 
-    `secret_dirs` are searched in order; see default_secret_dirs. The environment wins over them and over the file.
+    `secret_dirs` are searched in order, by default those of default_secret_dirs. The environment wins over them and
+    over the file.
     """
     return parse(_read(path), environ, path=path, secret_dirs=secret_dirs)
 
 
-def parse(text: str, environ: Mapping[str, str], *, path: Path, secret_dirs: Sequence[Path] = ()) -> Settings:
+def parse(text: str, environ: Mapping[str, str], *, path: Path, secret_dirs: Sequence[Path] | None = None) -> Settings:
     """Do the same with the text of a file that lies, or would lie, at `path`."""
     text = text.replace("\r\n", "\n")
-    overlay = read_sources(environ, secret_dirs)
+    overlay = read_sources(environ, default_secret_dirs(environ) if secret_dirs is None else secret_dirs)
     try:
         raw = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
