@@ -99,6 +99,8 @@ def _moment(parts: dict[str, str | None]) -> When | None:
         at = (midnight + clock).astimezone(UTC)
     except (ValueError, OverflowError):
         return None
+    if at.year == 1:  # the zero date of Go and .NET: a generator's word for "none"
+        return None
     return When(at, has_time=bool(clock))
 
 

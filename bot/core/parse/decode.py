@@ -38,6 +38,7 @@ _MEANT = {
 _REAL = re.compile(
     r"(utf-(8|16|32)|iso8859-\d+|cp\d+|koi8-|gb|big5|euc_|shift_jis|iso2022_|mac-|tis-620|hz|johab|ascii|latin)"
 )
+_ONE_BYTE = ("cp125", "iso8859", "koi8")
 _GOOD = re.compile("[\u0080-\U0010ffff]")
 # XML 1.0 allows no other control characters; a lone surrogate cannot be written anywhere.
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
@@ -94,6 +95,9 @@ def decode(body: bytes, charset: Charset) -> str:
 
 
 def _first(body: bytes, names: list[str]) -> Charset:
+    # Text in a one-byte encoding practically never is valid UTF-8; that it was declared so is a wrong default.
+    if names[0].startswith(_ONE_BYTE) and not body.isascii() and _decodes(body, "utf-8"):
+        return Charset(name="utf-8", strict=True)
     for name in names:
         if _decodes(body, name):
             return Charset(name=name, strict=True)
