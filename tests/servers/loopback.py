@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 import struct
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -77,7 +78,14 @@ class LoopbackServer:
 
     name = "http"
 
-    def __init__(self, *, port: int = 0, journal: Journal | None = None, clock: Clock = wall_clock) -> None:
+    def __init__(
+        self,
+        *,
+        port: int = 0,
+        journal: Journal | None = None,
+        clock: Clock = wall_clock,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self.clock = clock
         self.faults = FaultPlan()
         self.requests: list[Received] = []
@@ -85,13 +93,14 @@ class LoopbackServer:
         self.patience = PatienceWatch(clock)
         self._journal = journal or Journal()
         self._port = port
+        self._tls = tls
         self._runner: web.AppRunner | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closing = asyncio.Event()
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._port}"
+        return f"{'https' if self._tls else 'http'}://127.0.0.1:{self._port}"
 
     @property
     def port(self) -> int:
@@ -125,6 +134,10 @@ class LoopbackServer:
     def error_answer(self, fault: Fault) -> web.Response:
         return web.Response(status=fault.status, text=fault.error, headers=fault.headers)
 
+    @property
+    def is_closing(self) -> bool:
+        return self._closing.is_set()
+
     def own(self, work: Awaitable[object]) -> None:
         """Run `work` beside the requests; the server's end cancels it."""
         task = asyncio.ensure_future(work)
@@ -137,7 +150,7 @@ class LoopbackServer:
         app.add_routes(self.routes())
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", self._port)
+        site = web.TCPSite(self._runner, "127.0.0.1", self._port, ssl_context=self._tls)
         await site.start()
         self._port = self._runner.addresses[0][1]
         return self
@@ -185,7 +198,7 @@ class LoopbackServer:
     async def _strike(self, fault: Fault, request: web.Request, handler: Handler) -> web.StreamResponse:
         done: web.StreamResponse | None = None
         if fault.kind == "delay":
-            await self._wait(fault.seconds)
+            await self.wait(fault.seconds)
             return await handler(request)
         if fault.store and fault.late:
             self.own(self._act_late(fault.late, request, handler))
@@ -222,7 +235,7 @@ class LoopbackServer:
         elif answer[:end]:
             transport.write(answer[:end])
         if fault.kind == "hang":
-            await self._wait(fault.seconds or None)
+            await self.wait(fault.seconds or None)
         if fault.kind == "rst":
             await asyncio.sleep(0)  # what was written must leave before the reset throws it away
             reset(transport)
@@ -236,7 +249,7 @@ class LoopbackServer:
             transport.write(bytes((byte,)))
             await asyncio.sleep(seconds)
 
-    async def _wait(self, seconds: float | None) -> None:
+    async def wait(self, seconds: float | None) -> None:
         """Wait, but never longer than the server lives."""
         try:
             await asyncio.wait_for(self._closing.wait(), seconds)
