@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, date, datetime, timedelta, tzinfo
 
 from bot.core.model.delivery import Delivery, DeliveryKind, Owed
 from bot.core.model.entry import Entry
@@ -39,6 +39,9 @@ SHOWN_TAGS = 10  # a reader takes in no more; filters and searches use all of th
 TAG = 60  # characters of one tag
 RECORD_SUMMARY = 2_000  # characters, for programs
 EASTMOST = timedelta(hours=14)  # where on earth a day begins first
+# A day comes as its midnight in the feed's own zone, which is kept in UTC: 11:00 (New Zealand, the evening before) to
+# 10:00 (Hawaii). This much later, all of them are on the day that was meant.
+TO_THE_DAY = timedelta(hours=13)
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
@@ -134,18 +137,17 @@ def display_title(entry: Entry) -> str:
 def display_date(entry: Entry, *, timezone: tzinfo) -> str:
     """Return the date as it prints: "16 Sep 2026" where the feed gives days only, else in `timezone`.
 
-    A day is a day: it goes through no zone. What lies in the future prints as the moment it was first seen; a day
-    does so only when it has begun nowhere on earth yet. "" when the feed says nothing.
+    A day is a day: it goes through no zone. What lies in the future prints as the moment it was first seen, and a
+    day that has begun nowhere on earth as the last one that has. "" when the feed says nothing.
     """
     at = entry.published or entry.updated
     if at is None:
         return ""
     seen = entry.first_seen_at
     if entry.date_only:
-        at = at if at.date() <= (seen.astimezone(UTC) + EASTMOST).date() else seen
-        return _day(at)
+        return _words(min(_day_of(at), (seen.astimezone(UTC) + EASTMOST).date()))
     at = min(at, seen).astimezone(timezone)
-    return f"{_day(at)} {at:%H:%M %Z}".rstrip()
+    return f"{_words(at)} {at:%H:%M %Z}".rstrip()
 
 
 def span_text(spans: Sequence[Span]) -> str:
@@ -306,8 +308,12 @@ def _published_json(entry: Entry) -> str | None:
     at = entry.published or entry.updated
     if at is None:
         return None
-    return at.date().isoformat() if entry.date_only else at.astimezone(UTC).isoformat()
+    return _day_of(at).isoformat() if entry.date_only else at.astimezone(UTC).isoformat()
 
 
-def _day(at: datetime) -> str:
+def _day_of(at: datetime) -> date:
+    return (at.astimezone(UTC) + TO_THE_DAY).date()
+
+
+def _words(at: date) -> str:
     return f"{at.day} {_MONTHS[at.month - 1]} {at.year}"

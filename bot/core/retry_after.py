@@ -17,8 +17,10 @@ def parse_retry_after(value: object, *, now: datetime) -> timedelta | None:
     """
     if isinstance(value, bool) or value is None:
         return None
-    if isinstance(value, int | float):
-        return _seconds(float(value)) if abs(value) < 1e15 else (LONGEST if value > 0 else None)
+    if isinstance(value, int):
+        return _seconds(float(min(max(value, -1), 10**9)))
+    if isinstance(value, float):
+        return _seconds(value)
     text = str(value).strip()
     if _NUMBER.fullmatch(text):
         return _seconds(float(text))
