@@ -10,7 +10,15 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from bot import crash
-from bot.core.errors import LeaseLost, MessageRejected, NotifyError, OutcomeUnknown, StoreError, StoreUnavailable
+from bot.core.errors import (
+    DestinationDown,
+    LeaseLost,
+    MessageRejected,
+    NotifyError,
+    OutcomeUnknown,
+    StoreError,
+    StoreUnavailable,
+)
 from bot.core.lanes import next_binding
 from bot.core.model.delivery import (
     Dead,
@@ -287,7 +295,10 @@ class Outbox:
         )
 
     def _notifier(self, uid: str) -> Notifier:
-        return self._notifiers[uid.partition(":")[0]]
+        scheme = uid.partition(":")[0]
+        if scheme not in self._notifiers:
+            raise DestinationDown(f"{scheme} is not configured: its secret isn't set")
+        return self._notifiers[scheme]
 
 
 def service_of(uid: str) -> str:

@@ -1,0 +1,1 @@
+"""The composition root: builds everything, introduces everybody, starts and stops the loops."""

@@ -1,0 +1,185 @@
+"""Everything that is built once, and taken down in reverse order."""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TextIO
+from zoneinfo import ZoneInfo
+
+import aiohttp
+
+from bot import crash
+from bot.app.platforms import HOME, build_notifiers
+from bot.config.settings import DeliverySettings, PollingSettings, Settings
+from bot.core.model.delivery import Owed
+from bot.core.model.message import Message
+from bot.core.model.route import DestinationUid, OnUnknown
+from bot.core.render import render_owed
+from bot.core.settle import DeliveryRules
+from bot.fetch.client import HttpFetcher
+from bot.fetch.limits import FetchLimits
+from bot.parser.guarded import GuardedParser
+from bot.parser.limits import ParseLimits
+from bot.ports import Clock, Notifier
+from bot.services.hosts import HostGate
+from bot.services.intake import Intake, PollEvent
+from bot.services.outbox import Outbox, SendEvent
+from bot.services.pacing import Pace, Pacer
+from bot.services.routing import Routing
+from bot.store.store import Store, open_store
+
+MINUTE = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observers:
+    """Who hears of polls and sends: logs, metrics, a progress line."""
+
+    polled: Callable[[PollEvent], None]
+    sent: Callable[[SendEvent], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    settings: Settings
+    clock: Clock
+    store: Store
+    fetcher: HttpFetcher
+    parser: GuardedParser
+    notifiers: Mapping[str, Notifier]
+    routing: Routing
+    intake: Intake
+    outbox: Outbox
+    render: Callable[[Owed], Message]
+
+
+@asynccontextmanager
+async def built(
+    settings: Settings,
+    clock: Clock,
+    store: Store,
+    *,
+    observers: Observers,
+    wake: Callable[[], None],
+    console: TextIO | None = None,
+) -> AsyncIterator[Parts]:
+    """Build the services over an open store; close their connections and the parse worker at the end."""
+    routing = Routing(store, settings.to_routes())
+    fetcher = HttpFetcher(clock=clock, contact=settings.contact or HOME, limits=_fetch_limits(settings.polling))
+    parser = GuardedParser(_parse_limits(settings.polling))
+    session = aiohttp.ClientSession(trace_configs=crash.trace_points("send"), cookie_jar=aiohttp.DummyCookieJar())
+    try:
+        notifiers = build_notifiers(settings, session, clock, console=console)
+        render = renderer(settings)
+        yield Parts(
+            settings=settings,
+            clock=clock,
+            store=store,
+            fetcher=fetcher,
+            parser=parser,
+            notifiers=notifiers,
+            routing=routing,
+            render=render,
+            intake=Intake(
+                store=store,
+                fetcher=fetcher,
+                parser=parser,
+                clock=clock,
+                gate=HostGate(clock, gap=settings.polling.host_gap),
+                routes=routing.all_routes,
+                observe=observers.polled,
+                wake=wake,
+                polls=settings.polling.concurrency,
+            ),
+            outbox=Outbox(
+                store=store,
+                notifiers=notifiers,
+                render=render,
+                clock=clock,
+                rules=delivery_rules(settings.delivery),
+                pacer=_pacer(settings.delivery, clock),
+                observe=observers.sent,
+                lanes=settings.delivery.concurrency,
+                lanes_per_service=settings.delivery.per_service,
+            ),
+        )
+    finally:
+        await parser.close()
+        await fetcher.close()
+        await session.close()
+
+
+@asynccontextmanager
+async def opened(settings: Settings, clock: Clock, *, exclusive: bool = False) -> AsyncIterator[Store]:
+    """Open the state that the settings name; `exclusive` for whoever polls and sends."""
+    store = await open_store(
+        settings.state,
+        base=settings.folder,
+        exclusive=exclusive,
+        ops=DestinationUid(settings.ops) if settings.ops is not None else None,
+        grace=settings.delivery.grace,
+    )
+    try:
+        yield store
+    finally:
+        await store.close(now=clock.now())
+
+
+def destinations_of(settings: Settings) -> tuple[DestinationUid, ...]:
+    """Every destination that the file names, in its order."""
+    routed = (uid for route in settings.to_routes() for uid in route.to)
+    ops = (DestinationUid(settings.ops),) if settings.ops is not None else ()
+    return tuple(dict.fromkeys((*routed, *ops)))
+
+
+def renderer(settings: Settings) -> Callable[[Owed], Message]:
+    """From what is owed to a message, as these settings say."""
+    more_url = settings.http.public_url
+
+    def render(owed: Owed) -> Message:
+        return render_owed(owed, timezone=ZoneInfo(owed.delivery.options.timezone), more_url=more_url)
+
+    return render
+
+
+def delivery_rules(delivery: DeliverySettings) -> DeliveryRules:
+    return DeliveryRules(
+        grace=delivery.grace,
+        look_again=delivery.look_again,
+        on_unknown=OnUnknown(delivery.on_unknown),
+        retry_base=delivery.retry_base,
+        retry_cap=delivery.retry_cap,
+        asked_cap=delivery.retry_after_cap,
+        give_up=delivery.give_up,
+        breaker_after=delivery.breaker_failures,
+        breaker_open=delivery.breaker_base,
+        head_of_line=delivery.head_of_line,
+        probe_every=delivery.probe_every,
+        keep=delivery.park_keep,
+        keep_rows=delivery.park_keep_rows,
+        max_new_single=delivery.max_new_single,
+    )
+
+
+def _pacer(delivery: DeliverySettings, clock: Clock) -> Pacer:
+    channel = Pace(every=delivery.channel_gap, burst=3)
+    minute = delivery.slack_per_minute
+    services = {"slack": Pace(every=MINUTE / minute, burst=20)} if minute else {}
+    return Pacer(clock, destinations={"slack": channel, "slack-webhook": channel}, services=services)
+
+
+def _fetch_limits(polling: PollingSettings) -> FetchLimits:
+    return FetchLimits(
+        connect=polling.connect_timeout,
+        headers=polling.header_timeout,
+        idle=polling.idle_timeout,
+        total=polling.total_timeout,
+        wire=polling.max_bytes,
+        decoded=polling.max_decoded_bytes,
+        redirects=polling.max_redirects,
+    )
+
+
+def _parse_limits(polling: PollingSettings) -> ParseLimits:
+    return ParseLimits(cpu=polling.parse_cpu, memory=polling.parse_memory_mb * 1024 * 1024)

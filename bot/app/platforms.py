@@ -1,0 +1,69 @@
+"""One notifier for each scheme that is configured; a library is imported only for those."""
+
+import sys
+from collections.abc import Mapping
+from typing import TextIO
+
+import aiohttp
+from pydantic import SecretStr
+
+from bot.config.settings import Settings
+from bot.notifiers.console import ConsoleNotifier
+from bot.notifiers.discord import DiscordNotifier, DiscordWebhookNotifier
+from bot.notifiers.slack import SlackNotifier, SlackWebhookNotifier
+from bot.notifiers.webhook import WebhookNotifier
+from bot.ports import Clock, Notifier
+from bot.version import VERSION
+
+HOME = "https://github.com/feedbell/feedbell"
+
+
+def build_notifiers(
+    settings: Settings, session: aiohttp.ClientSession, clock: Clock, *, console: TextIO | None = None
+) -> Mapping[str, Notifier]:
+    """Build what sends, keyed by scheme; `console` stands in for stdout."""
+    agent = f"DiscordBot ({settings.contact or HOME}, {VERSION})"
+    urls = {name: url.get_secret_value() for name, url in settings.webhooks.items()}
+    keys = {name: key.get_secret_value() for name, key in settings.secrets.items()}
+    discord = DiscordNotifier(
+        session,
+        token=_revealed(settings.discord.bot_token),
+        clock=clock,
+        agent=agent,
+        api_url=settings.discord.api_url,
+    )
+    return {
+        "console": ConsoleNotifier(console or sys.stdout),
+        "slack": SlackNotifier(
+            session, token=_revealed(settings.slack.bot_token), clock=clock, api_url=settings.slack.api_url
+        ),
+        "slack-webhook": SlackWebhookNotifier(session, urls=urls, clock=clock),
+        "discord": discord,
+        "discord-user": discord,
+        "discord-webhook": DiscordWebhookNotifier(session, urls=urls, clock=clock, agent=agent),
+        "webhook": WebhookNotifier(session, urls=urls, keys=keys, clock=clock, agent=f"feedbell/{VERSION}"),
+        **_mail(settings, clock),
+    }
+
+
+def _mail(settings: Settings, clock: Clock) -> Mapping[str, Notifier]:
+    email = settings.email
+    if email.host is None or email.sender is None:
+        return {}
+    from bot.notifiers.email import EmailNotifier
+
+    notifier = EmailNotifier(
+        host=email.host,
+        port=email.port,
+        sender=email.sender,
+        clock=clock,
+        security=email.security,
+        username=email.username,
+        password=_revealed(email.password) or None,
+        ca_file=str(settings.ca_path) if settings.ca_path else None,
+    )
+    return {"email": notifier}
+
+
+def _revealed(secret: SecretStr | None) -> str:
+    return secret.get_secret_value() if secret is not None else ""

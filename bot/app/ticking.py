@@ -1,0 +1,63 @@
+"""What wakes the loops: a tick a second, and an event between ticks."""
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
+
+from bot.ports import Clock
+
+TICK = timedelta(seconds=1)
+IDLE = timedelta(minutes=1)  # a loop that nobody wakes looks by itself
+
+
+class Wakers:
+    """The events of the loops; `wake` sets them all, and a tick is nothing but that."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._events: list[asyncio.Event] = []
+
+    def wake(self) -> None:
+        for event in self._events:
+            event.set()
+
+    async def loop(self, work: Callable[[], Awaitable[object]], stopping: asyncio.Event) -> None:
+        """Call `work` now and at each wake-up until `stopping`."""
+        event = asyncio.Event()
+        self._events.append(event)
+        while not stopping.is_set():
+            event.clear()
+            await work()
+            if not stopping.is_set():
+                await self._clock.wait(event, IDLE)
+
+
+def start_ticks(wake: Callable[[], None]) -> AsyncIOScheduler:
+    """Start APScheduler, which only ever wakes us: what is due stands in the store.
+
+    Its default grace of a second would drop a late run, and runs that pile up are one.
+    """
+    scheduler = AsyncIOScheduler(timezone="UTC")
+    scheduler.add_job(
+        wake, "interval", seconds=TICK.total_seconds(), coalesce=True, max_instances=1, misfire_grace_time=None
+    )
+    scheduler.start()
+    return scheduler
+
+
+def stop_on_signals(stopping: asyncio.Event, wake: Callable[[], None]) -> None:
+    """The first SIGTERM or SIGINT asks for a stop, the second is one (R-22)."""
+    loop = asyncio.get_running_loop()
+
+    def ask(number: signal.Signals) -> None:
+        if stopping.is_set():
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
+        stopping.set()
+        wake()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ask, number)

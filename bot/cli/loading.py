@@ -1,0 +1,35 @@
+"""What every command begins with: the configuration, and the store if it reads or writes."""
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from bot.config.load import load, missing_secrets
+from bot.config.settings import Settings
+from bot.core.errors import ConfigError
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def config_option(function: Command) -> Command:
+    """`--config FILE`, before or after the command's name."""
+    return click.option("--config", "config", metavar="FILE", help="The configuration (default: config.toml).")(
+        function
+    )
+
+
+def config_path(config: str | None, environ: Mapping[str, str] | None = None) -> Path:
+    context = click.get_current_context(silent=True)
+    given = config or (context.find_root().params.get("config") if context is not None else None)
+    return Path(given or (environ or os.environ).get("FEEDBELL_CONFIG") or "config.toml")
+
+
+def settings_of(config: str | None, *, with_secrets: bool = False) -> Settings:
+    """Load the configuration; `with_secrets` for whoever sends. Raises ConfigError."""
+    settings = load(config_path(config), os.environ)
+    if with_secrets and (missing := missing_secrets(settings)):
+        raise ConfigError(missing)
+    return settings

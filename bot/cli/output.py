@@ -1,0 +1,60 @@
+"""What commands print: tables for people, JSON for programs, one line for each thing that happened."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from bot.app.running import Round
+
+
+def round_lines(done: "Round") -> Iterator[str]:
+    """How `once` went, in one line for each thing worth a look and one for the whole."""
+    for event in done.polls:
+        if event.error is not None or event.outcome == "put off":
+            yield f"{event.feed}: {event.error or 'its host asked for peace; not polled now'}"
+    for row in done.destinations:
+        if row.destination.parked:
+            yield f"{row.destination.uid}: parked: {row.destination.parked}"
+        if row.dead:
+            yield f"{row.destination.uid}: {row.dead} dead; see `feedbell status`"
+    new = sum(event.new for event in done.polls)
+    sent = sum(type(event.result).__name__ == "Sent" for event in done.sends)
+    waiting = f", {done.waiting} waiting to be retried" if done.waiting else ""
+    yield f"{len(done.polls)} feeds polled, {new} new entries, {sent} messages sent{waiting}"
+
+
+def print_json(value: object) -> None:
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def print_table(rows: Sequence[Mapping[str, str]], *, empty: str) -> None:
+    """Print a table; columns are the keys of the first row. Colour and lines only on a terminal."""
+    if not rows:
+        click.echo(empty)
+        return
+    import sys
+
+    if sys.stdout.isatty():
+        _print_rich(rows)
+        return
+    columns = list(rows[0])
+    widths = [max(len(name), *(len(row[name]) for row in rows)) for name in columns]
+    for cells in ([name.upper() for name in columns], *([row[name] for name in columns] for row in rows)):
+        click.echo("  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip())
+
+
+def _print_rich(rows: Sequence[Mapping[str, str]]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name in rows[0]:
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row.values()))
+    Console().print(table)
