@@ -1,0 +1,178 @@
+"""Deliveries: how they come to be owed, and what people are told about them."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+
+from bot.core.delivery_id import idem
+from bot.core.model.delivery import Attempt, Delivery, DeliveryKind, DeliveryState
+from bot.core.model.entry import Key
+from bot.core.model.feed import FeedId
+from bot.core.model.plan import Notice
+from bot.core.model.route import DestinationUid
+from bot.store import destinations
+from bot.store.delivery_rows import COLUMNS, to_attempt, to_columns, to_delivery
+from bot.store.sql import Tx, Value, chunks, one_of, span_ms, storable, to_ms, to_time
+
+STORY_KEPT = timedelta(days=30)  # small print 6
+NOTICE_SHOWN = 50
+
+Owing = tuple[Delivery, int | None]  # with the number of its entry
+
+
+def owe(tx: Tx, owed: Sequence[Owing]) -> int:
+    """Insert deliveries in their order; return how many were new. Their destinations are locked by then.
+
+    One whose idem is taken was owed before: it is dropped (R-11).
+    """
+    rows = [to_columns(delivery, entry_id=entry_id) for delivery, entry_id in owed]
+    new = tx.insert(f"INSERT INTO delivery ({COLUMNS})", rows, "ON CONFLICT (idem) DO NOTHING RETURNING id")
+    return len(new)
+
+
+def owe_late(tx: Tx, owed: Sequence[Owing], now: datetime) -> int:
+    """What `replay` does: owe what was not owed yet, and owe again what is dead. Never what was sent."""
+    uids = destinations.lock(tx, {delivery.destination for delivery, _ in owed})
+    count = owe(tx, owed)
+    for part in chunks(delivery.idem for delivery, _ in owed):
+        names, params = one_of("idem", "i", part)
+        dead = [row["id"] for row in tx.rows(f"SELECT id FROM delivery WHERE state = 'dead' AND {names}", **params)]
+        count += revive(tx, dead, now)
+    destinations.reschedule(tx, uids)
+    return count
+
+
+def requeue(tx: Tx, delivery_ids: Sequence[int], now: datetime) -> int:
+    uids: set[str] = set()
+    for part in chunks(delivery_ids):
+        names, params = one_of("id", "i", part)
+        uids |= {row["uid"] for row in tx.rows(f"SELECT destination_uid AS uid FROM delivery WHERE {names}", **params)}
+    destinations.lock(tx, uids)
+    count = revive(tx, delivery_ids, now)
+    destinations.reschedule(tx, uids)
+    return count
+
+
+def revive(tx: Tx, delivery_ids: Sequence[int], now: datetime) -> int:
+    """Owe dead or held deliveries again, due now; a digest with its members."""
+    count = 0
+    for part in chunks(delivery_ids):
+        names, params = one_of("id", "i", part)
+        count += tx.run(
+            "UPDATE delivery SET state = 'pending', due_at = :now, wake_at = CASE WHEN digest_id IS NULL THEN :now END,"
+            " attempts = 0, first_try_at = NULL, looks = 0, looked_at = NULL, settled_at = NULL, plain = 0, late = 0,"
+            f" error = NULL WHERE {names} AND state IN ('dead', 'held')",
+            now=to_ms(now),
+            **params,
+        )
+        members, params = one_of("digest_id", "i", part)
+        tx.run(
+            f"UPDATE delivery SET state = 'pending', settled_at = NULL, error = NULL WHERE {members}"
+            " AND state IN ('dead', 'held')",
+            **params,
+        )
+    return count
+
+
+def take_stories(
+    tx: Tx, feed_no: int, stories: Sequence[tuple[DestinationUid, Key]], now: datetime
+) -> set[tuple[str, bytes]]:
+    """Take (destination, story) for this feed; return those that are ours now (small print 6)."""
+    unique = dict.fromkeys(stories)
+    until = to_ms(now + STORY_KEPT)
+    rows: list[tuple[Value, ...]] = [(uid, story, feed_no, until) for uid, story in sorted(unique)]
+    ours = tx.insert(
+        "INSERT INTO story (destination_uid, hash, feed_no, until)",
+        rows,
+        "ON CONFLICT (destination_uid, hash) DO UPDATE SET feed_no = excluded.feed_no, until = excluded.until"
+        f" WHERE story.feed_no = excluded.feed_no OR story.until <= excluded.until - {span_ms(STORY_KEPT)}"
+        " RETURNING destination_uid, hash",
+    )
+    return {(row["destination_uid"], bytes(row["hash"])) for row in ours}
+
+
+def tell(tx: Tx, notices: Iterable[Notice], ops: DestinationUid | None, now: datetime) -> int:
+    """Remember notices, each once, and owe them to the operator's destination, which is locked by then."""
+    told = 0
+    for notice in notices:
+        new = tx.run(
+            "INSERT INTO notice (key, words, at) VALUES (:key, :words, :at) ON CONFLICT (key) DO NOTHING",
+            key=storable(notice.key),
+            words=storable(notice.words),
+            at=to_ms(now),
+        )
+        if new and ops is not None:
+            delivery = Delivery(
+                idem=idem("", notice.key, ops, DeliveryKind.NOTICE.value),
+                destination=ops,
+                kind=DeliveryKind.NOTICE,
+                due_at=now,
+                created_at=now,
+                notice=notice.words,
+            )
+            told += owe(tx, [(delivery, None)])
+    return told
+
+
+def notices(tx: Tx, limit: int = NOTICE_SHOWN) -> Sequence[tuple[datetime, str]]:
+    rows = tx.rows("SELECT at, words FROM notice ORDER BY at DESC LIMIT :limit", limit=limit)
+    return [(to_time(row["at"]), row["words"]) for row in rows]
+
+
+# --- what people ask ------------------------------------------------------------------------------------------------
+
+
+def of_entry(tx: Tx, entry_id: int) -> Sequence[tuple[Delivery, Sequence[Attempt]]]:
+    """Every delivery of an entry, oldest first; a digest's attempts are told at its members."""
+    rows = tx.rows("SELECT * FROM delivery WHERE entry_id = :id ORDER BY id", id=entry_id)
+    found = []
+    for row in rows:
+        attempts = tx.rows(
+            "SELECT * FROM attempt WHERE delivery_id IN (:own, :digest) ORDER BY id",
+            own=row["id"],
+            digest=row["digest_id"] or row["id"],
+        )
+        found.append((to_delivery(row), [to_attempt(attempt) for attempt in attempts]))
+    return found
+
+
+def recent(
+    tx: Tx,
+    *,
+    states: frozenset[DeliveryState] = frozenset(),
+    destination: DestinationUid | None = None,
+    feed: FeedId | None = None,
+    before: int | None = None,
+    limit: int = 50,
+) -> Sequence[tuple[Delivery, str]]:
+    """The newest deliveries with the title of their entry; `before` is the id at which the last page ended."""
+    terms: list[str] = []
+    params: dict[str, Value] = {"limit": limit}
+    if states:
+        term, named = one_of("d.state", "s", sorted(state.value for state in states))
+        terms.append(term)
+        params |= named
+    for term, column, value in (
+        ("d.destination_uid = :uid", "uid", destination),
+        ("f.id = :feed", "feed", feed),
+        ("d.id < :before", "before", before),
+    ):
+        if value is not None:
+            terms.append(term)
+            params[column] = value
+    where = " AND ".join(terms) or "1 = 1"
+    rows = tx.rows(
+        "SELECT d.*, e.title AS entry_title FROM delivery d LEFT JOIN entry e ON e.id = d.entry_id"
+        f" LEFT JOIN feed f ON f.no = e.feed_no WHERE {where} ORDER BY d.id DESC LIMIT :limit",
+        **params,
+    )
+    return [(to_delivery(row), row["entry_title"] or "") for row in rows]
+
+
+def members(tx: Tx, digest_ids: Sequence[int]) -> dict[int, list[Delivery]]:
+    """The members of digests, in order."""
+    found: dict[int, list[Delivery]] = {}
+    for part in chunks(digest_ids):
+        names, params = one_of("digest_id", "d", part)
+        for row in tx.rows(f"SELECT * FROM delivery WHERE {names} ORDER BY id", **params):
+            found.setdefault(row["digest_id"], []).append(to_delivery(row))
+    return found

@@ -1,0 +1,167 @@
+"""Destinations: their waiting, parking and waking. Who sends to one stands in lanes.py."""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta
+
+from bot.core.model.delivery import Probe
+from bot.core.model.route import DestinationUid
+from bot.store import meta
+from bot.store.delivery_rows import to_destination
+from bot.store.sql import Row, Tx, Value, chunks, one_of, storable, to_ms
+
+# Schemes that send by one and the same token.
+SAME_TOKEN = {"discord": ("discord", "discord-user"), "discord-user": ("discord", "discord-user")}
+MAX_WAIT = timedelta(days=2)  # longer than any rule makes one wait: only a clock that was set back does
+OPEN = "wake_at IS NOT NULL"
+
+__all__ = ["OPEN", "insert", "lock", "reschedule", "rows", "sync", "to_destination"]
+
+
+def reschedule(tx: Tx, uids: Collection[str]) -> None:
+    """Say anew when a claim may take these: at the first row's time, but not before whatever they wait for."""
+    waits = (
+        "COALESCE(not_before, 0), CASE WHEN parked IS NULL THEN 0 ELSE COALESCE(probe_at, 0) END,"
+        " COALESCE(lease_until, 0)"
+    )
+    for part in chunks(sorted(uids)):
+        names, params = one_of("uid", "u", part)
+        tx.run(
+            "UPDATE destination SET due_at = CASE"
+            " WHEN gone_at IS NOT NULL OR unsubscribed = 1 OR (parked IS NOT NULL AND probe_at IS NULL) THEN NULL"
+            f" ELSE (SELECT {tx.greatest}(wake_at, {waits}) FROM delivery"
+            f" WHERE destination_uid = destination.uid AND {OPEN} ORDER BY wake_at LIMIT 1) END WHERE {names}",
+            **params,
+        )
+
+
+def insert(tx: Tx, uids: Collection[str]) -> None:
+    tx.run_many(
+        "INSERT INTO destination (uid) VALUES (:uid) ON CONFLICT DO NOTHING", [{"uid": u} for u in sorted(uids)]
+    )
+
+
+def lock(tx: Tx, uids: Collection[str]) -> list[str]:
+    """Make sure these have rows, and lock them in one order: so the order of numbers is the order of commits."""
+    names = sorted(uids)
+    for part in chunks(names):
+        term, params = one_of("uid", "u", part)
+        found = {row["uid"] for row in tx.rows(f"SELECT uid FROM destination WHERE {term}", **params)}
+        insert(tx, set(part) - found)
+    if tx.shared:
+        for part in chunks(names):
+            term, params = one_of("uid", "u", part)
+            tx.rows(f"SELECT uid FROM destination WHERE {term} ORDER BY uid{tx.for_update}", **params)
+    return names
+
+
+def sync(tx: Tx, uids: Collection[str], now: datetime) -> int:
+    """Make the rows what the configuration names; what is owed to others is dead. Returns how many died."""
+    known = {row["uid"]: row for row in tx.rows("SELECT uid, gone_at FROM destination")}
+    insert(tx, set(uids) - known.keys())
+    back = [uid for uid in uids if uid in known and known[uid]["gone_at"] is not None]
+    for part in chunks(back):
+        names, params = one_of("uid", "u", part)
+        tx.run(f"UPDATE destination SET gone_at = NULL WHERE {names}", **params)
+    gone = sorted(uid for uid, row in known.items() if uid not in uids)
+    died = 0
+    for uid in gone:
+        died += kill(tx, "destination_uid = :uid", "no route names this destination any more", now, uid=uid)
+    for part in chunks(uid for uid in gone if known[uid]["gone_at"] is None):
+        names, params = one_of("uid", "u", part)
+        tx.run(f"UPDATE destination SET gone_at = :now, due_at = NULL WHERE {names}", now=to_ms(now), **params)
+    tx.run("UPDATE destination SET not_before = NULL WHERE not_before > :latest", latest=to_ms(now + MAX_WAIT))
+    reschedule(
+        tx, [row["uid"] for row in tx.rows(f"SELECT DISTINCT destination_uid AS uid FROM delivery WHERE {OPEN}")]
+    )
+    meta.touch(tx, now)
+    return died
+
+
+def kill(tx: Tx, where: str, why: str, now: datetime, **params: Value) -> int:
+    """Give up what is open or held and matches; a digest's members with it. Returns how many rows died."""
+    return tx.run(
+        "UPDATE delivery SET state = 'dead', wake_at = NULL, payload = NULL, settled_at = :now, error = :why"
+        f" WHERE {where} AND state IN ('pending', 'sending', 'unknown', 'held')",
+        now=to_ms(now),
+        why=why,
+        **params,
+    )
+
+
+def put_off_probe(tx: Tx, uid: str, reason: str, probe_at: datetime) -> None:
+    tx.run(
+        "UPDATE destination SET parked = :reason, probe_at = :at WHERE uid = :uid AND parked IS NOT NULL",
+        uid=uid,
+        reason=storable(reason),
+        at=to_ms(probe_at),
+    )
+    reschedule(tx, [uid])
+
+
+def set_probe(tx: Tx, uid: str, probe: Probe) -> None:
+    """Remember what a look at a destination found."""
+    insert(tx, [uid])
+    tx.run(
+        "UPDATE destination SET remote_id = COALESCE(:remote_id, remote_id), name = COALESCE(:name, name),"
+        " can_look_up = :can_look_up, why_not = :why_not WHERE uid = :uid",
+        uid=uid,
+        remote_id=probe.remote_id,
+        name=probe.name,
+        can_look_up=int(probe.can_look_up),
+        why_not=probe.why_not,
+    )
+
+
+def unpark(tx: Tx, uid: str, probe: Probe | None) -> bool:
+    if probe is not None and probe != Probe():
+        set_probe(tx, uid, probe)
+    touched = tx.run(
+        "UPDATE destination SET parked = NULL, parked_at = NULL, probe_at = NULL, not_before = NULL, failures = 0"
+        " WHERE uid = :uid AND parked IS NOT NULL",
+        uid=uid,
+    )
+    reschedule(tx, [uid])
+    return touched > 0
+
+
+def resume(tx: Tx, uid: str, now: datetime) -> bool:
+    """A person says: try again now. What was held for a person is owed again. False: no such destination."""
+    touched = tx.run(
+        "UPDATE destination SET parked = NULL, parked_at = NULL, probe_at = NULL, not_before = NULL, failures = 0,"
+        " unsubscribed = 0 WHERE uid = :uid",
+        uid=uid,
+    )
+    tx.run(
+        "UPDATE delivery SET state = 'pending', wake_at = CASE WHEN digest_id IS NULL THEN :now END, looks = 0,"
+        " looked_at = NULL, first_try_at = NULL, settled_at = NULL WHERE destination_uid = :uid AND state = 'held'",
+        uid=uid,
+        now=to_ms(now),
+    )
+    reschedule(tx, [uid])
+    return touched > 0
+
+
+def unsubscribe(tx: Tx, uid: str, now: datetime) -> bool:
+    """Its reader wants no more; what is owed waits for a `resume` as long as anything waits (R-17)."""
+    touched = tx.run(
+        "UPDATE destination SET unsubscribed = 1, parked = 'unsubscribed', parked_at = :now, probe_at = NULL"
+        " WHERE uid = :uid",
+        uid=uid,
+        now=to_ms(now),
+    )
+    reschedule(tx, [uid])
+    return touched > 0
+
+
+def rows(tx: Tx) -> Sequence[Row]:
+    return tx.rows("SELECT * FROM destination WHERE gone_at IS NULL ORDER BY uid")
+
+
+def same_token(uid: str) -> Sequence[str]:
+    """Patterns of the destinations that share the token of `uid`."""
+    scheme = uid.partition(":")[0]
+    return tuple(f"{name}:%" for name in SAME_TOKEN.get(scheme, (scheme,)))
+
+
+def uid_or_none(uid: str | None) -> DestinationUid | None:
+    return None if uid is None else DestinationUid(uid)

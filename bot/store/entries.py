@@ -1,0 +1,213 @@
+"""Entries: which are known, which are newest, and how they are stored under all their names."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from bot.core.model.entry import Entry, Key, Known
+from bot.core.model.feed import FeedId
+from bot.store.entry_rows import (
+    COLUMNS,
+    SELECT,
+    folded_tags,
+    lookup_form,
+    searchable,
+    to_columns,
+    to_entry,
+    to_known,
+)
+from bot.store.sql import Tx, Value, chunks, one_of, storable, to_ms
+
+NEWEST = "ORDER BY e.sort_at DESC, e.id DESC LIMIT :limit"
+
+
+def known(tx: Tx, feed_no: int, hashes: Sequence[Key]) -> Known:
+    """One question for all names (each 500 of them); every entry comes with what a poll must know of it."""
+    by_hash: dict[Key, int] = {}
+    entries = {}
+    for part in chunks(dict.fromkeys(hashes)):
+        names, params = one_of("s.hash", "h", part)
+        for row in tx.rows(
+            "SELECT s.hash, s.entry_id, e.key, e.published, e.first_seen_at, e.content_hash, e.edits"
+            f" FROM seen s JOIN entry e ON e.id = s.entry_id WHERE s.feed_no = :feed_no AND {names}",
+            feed_no=feed_no,
+            **params,
+        ):
+            by_hash[Key(bytes(row["hash"]))] = row["entry_id"]
+            if row["entry_id"] not in entries:
+                entries[row["entry_id"]] = to_known(row)
+    total = tx.row("SELECT entries FROM feed WHERE no = :feed_no", feed_no=feed_no)
+    return Known(by_hash=by_hash, entries=entries, total=0 if total is None else total["entries"])
+
+
+def taken(tx: Tx, feed_no: int, hashes: Iterable[Key]) -> set[bytes]:
+    found: set[bytes] = set()
+    for part in chunks(hashes):
+        names, params = one_of("hash", "h", part)
+        rows = tx.rows(f"SELECT hash FROM seen WHERE feed_no = :feed_no AND {names}", feed_no=feed_no, **params)
+        found.update(bytes(row["hash"]) for row in rows)
+    return found
+
+
+def insert(tx: Tx, feed_no: int, entries: Sequence[Entry]) -> list[int]:
+    """Insert rows in order; return their numbers, which follow that order."""
+    rows = tx.insert(
+        f"INSERT INTO entry ({COLUMNS})", [to_columns(entry, feed_no) for entry in entries], "RETURNING id, key"
+    )
+    numbers = {bytes(row["key"]): int(row["id"]) for row in rows}
+    for entry in entries:
+        _tag(tx, feed_no, entry, numbers[entry.key], step=1)
+    tx.run("UPDATE feed SET entries = entries + :n WHERE no = :no", n=len(entries), no=feed_no)
+    return [numbers[entry.key] for entry in entries]
+
+
+def name(tx: Tx, feed_no: int, names: Iterable[tuple[Key, int]]) -> None:
+    """Store names of entries; a name that is taken stays with the entry that has it."""
+    tx.run_many(
+        "INSERT INTO seen (feed_no, hash, entry_id) VALUES (:feed_no, :hash, :entry_id) ON CONFLICT DO NOTHING",
+        [{"feed_no": feed_no, "hash": hash_, "entry_id": entry_id} for hash_, entry_id in names],
+    )
+
+
+def change(tx: Tx, feed_no: int, entry: Entry) -> None:
+    """Give a stored entry its new words; its identity, order and place in time stay."""
+    row = tx.row(f"{SELECT} WHERE e.id = :id AND e.feed_no = :no", id=entry.id, no=feed_no)
+    if row is None:
+        return
+    stored = to_entry(row)
+    _tag(tx, feed_no, stored, entry.id, step=-1)
+    columns: dict[str, Value] = dict(zip(COLUMNS.split(", "), to_columns(entry, feed_no), strict=True))
+    for kept in ("feed_no", "key", "sort_at", "first_seen_at"):
+        del columns[kept]
+    settings = ", ".join(f"{column} = :{column}" for column in columns)
+    tx.run(f"UPDATE entry SET {settings}, pruned = 0 WHERE id = :id", id=entry.id, **columns)
+    _tag(tx, feed_no, entry, entry.id, step=1, sort_at=stored.sort_at)
+
+
+def withdraw(tx: Tx, feed_no: int, entry_ids: Iterable[int], at: datetime) -> None:
+    tx.run_many(
+        "UPDATE entry SET withdrawn_at = :at WHERE id = :id AND feed_no = :no AND withdrawn_at IS NULL",
+        [{"at": to_ms(at), "id": entry_id, "no": feed_no} for entry_id in entry_ids],
+    )
+
+
+def _tag(tx: Tx, feed_no: int, entry: Entry, entry_id: int, *, step: int, sort_at: datetime | None = None) -> None:
+    """Write an entry's tags and sections (`step` 1), or take them away (-1)."""
+    at = to_ms(sort_at or entry.sort_at)
+    names = folded_tags(entry.tags, entry.section)
+    if step > 0:
+        columns, values = "tag, sort_at, entry_id, feed_no", ":tag, :at, :id, :no"
+        sql = f"INSERT INTO entry_tag ({columns}) VALUES ({values}) ON CONFLICT DO NOTHING"
+    else:
+        sql = "DELETE FROM entry_tag WHERE tag = :tag AND sort_at = :at AND entry_id = :id AND feed_no = :no"
+    tx.run_many(sql, [{"tag": tag, "at": at, "id": entry_id, "no": feed_no} for tag in names])
+    tx.run_many(
+        "INSERT INTO feed_tag (feed_no, tag, shown, count) VALUES (:no, :tag, :shown, :step)"
+        " ON CONFLICT (feed_no, tag) DO UPDATE SET count = feed_tag.count + excluded.count",
+        [
+            {"no": feed_no, "tag": tag, "shown": shown, "step": step}
+            for tag, shown in names.items()
+            if shown is not None
+        ],
+    )
+
+
+# --- what people ask ------------------------------------------------------------------------------------------------
+
+
+def latest(
+    tx: Tx, *, tag: str | None, feed: FeedId | None, limit: int, feeds: frozenset[FeedId] | None
+) -> Sequence[Entry]:
+    where, params = _shown(feeds)
+    if feed is not None:
+        where, params = f"{where} AND f.id = :feed", {**params, "feed": feed}
+    if tag is None and feed is not None:
+        # By the feed's own index, which a condition on its id would not find.
+        where += " AND e.feed_no = (SELECT no FROM feed WHERE id = :feed)"
+    if tag is None:
+        return [to_entry(row) for row in tx.rows(f"{SELECT} WHERE {where} {NEWEST}", limit=limit, **params)]
+    rows = tx.rows(
+        "SELECT e.*, f.id AS feed_id, f.title AS feed_title FROM entry_tag t"
+        f" JOIN feed f ON f.no = t.feed_no JOIN entry e ON e.id = t.entry_id WHERE t.tag = :tag AND {where}"
+        " ORDER BY t.sort_at DESC, t.entry_id DESC LIMIT :limit",
+        tag=tag,
+        limit=limit,
+        **params,
+    )
+    return [to_entry(row) for row in rows]
+
+
+def search(tx: Tx, words: Sequence[str], *, limit: int, feeds: frozenset[FeedId] | None) -> Sequence[Entry]:
+    where, params = _shown(feeds)
+    for number, word in enumerate(words):
+        where += f" AND e.search LIKE :w{number} ESCAPE '\\'"
+        plain = searchable(word).replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+        params[f"w{number}"] = f"%{plain}%"
+    return [to_entry(row) for row in tx.rows(f"{SELECT} WHERE {where} {NEWEST}", limit=limit, **params)]
+
+
+def tags(tx: Tx, *, feeds: frozenset[FeedId] | None) -> Sequence[tuple[str, int]]:
+    where, params = _shown(feeds)
+    counts: dict[str, int] = {}
+    spellings: dict[str, str] = {}
+    # The spelling that is used most stands for all of them.
+    for row in tx.rows(
+        f"SELECT t.tag, t.shown, t.count FROM feed_tag t JOIN feed f ON f.no = t.feed_no WHERE t.count > 0 AND {where}"
+        " ORDER BY t.count DESC, f.no",
+        **params,
+    ):
+        spellings.setdefault(row["tag"], row["shown"])
+        counts[row["tag"]] = counts.get(row["tag"], 0) + row["count"]
+    found = [(spellings[tag], count) for tag, count in counts.items()]
+    return sorted(found, key=lambda pair: (-pair[1], pair[0].casefold()))
+
+
+def find(tx: Tx, name: str) -> Entry | None:
+    """The newest entry of that guid, link or hex key, of whatever feed, gone or not."""
+    try:
+        key = bytes.fromhex(name)
+    except ValueError:
+        key = b""
+    row = tx.row(
+        f"{SELECT} WHERE e.id IN (SELECT id FROM entry WHERE guid = :name UNION SELECT id FROM entry"
+        " WHERE canonical = :canonical UNION SELECT id FROM entry WHERE key = :key)"
+        " ORDER BY e.sort_at DESC, e.id DESC LIMIT 1",
+        name=storable(name),
+        canonical=lookup_form(name),
+        key=key,
+    )
+    return None if row is None else to_entry(row)
+
+
+def by_id(tx: Tx, entry_ids: Iterable[int]) -> dict[int, Entry]:
+    found: dict[int, Entry] = {}
+    for part in chunks(dict.fromkeys(entry_ids)):
+        names, params = one_of("e.id", "i", part)
+        found.update((row["id"], to_entry(row)) for row in tx.rows(f"{SELECT} WHERE {names}", **params))
+    return found
+
+
+def since(tx: Tx, at: datetime, *, limit: int = 10_000) -> Sequence[Entry]:
+    """Entries of active feeds by when they stand in time, oldest first: what `replay` goes through."""
+    rows = tx.rows(
+        f"{SELECT} WHERE f.gone_at IS NULL AND e.sort_at >= :at ORDER BY e.sort_at, e.id LIMIT :limit",
+        at=to_ms(at),
+        limit=limit,
+    )
+    return [to_entry(row) for row in rows]
+
+
+def per_week(tx: Tx, feed_no: int, now: datetime, *, weeks: int = 4) -> float:
+    """How many entries a feed had each week of late."""
+    row = tx.row(
+        "SELECT COUNT(*) AS n FROM entry WHERE feed_no = :no AND sort_at > :since",
+        no=feed_no,
+        since=to_ms(now) - weeks * 7 * 86_400_000,
+    )
+    return 0.0 if row is None else int(row["n"]) / weeks
+
+
+def _shown(feeds: frozenset[FeedId] | None) -> tuple[str, dict[str, Value]]:
+    if feeds is None:
+        return "f.gone_at IS NULL", {}
+    names, params = one_of("f.id", "f", sorted(feeds))
+    return f"f.gone_at IS NULL AND {names}", params

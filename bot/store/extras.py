@@ -1,0 +1,222 @@
+"""What the store answers besides its port: for chat, the pages, the commands and the upkeep."""
+
+import asyncio
+import sqlite3
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from bot.core.errors import UsageError
+from bot.core.model.delivery import Delivery, DeliveryState, Probe
+from bot.core.model.entry import Entry
+from bot.core.model.feed import Feed, FeedId
+from bot.core.model.route import DestinationUid
+from bot.store import chat, deliveries, destinations, entries, feeds, leases, meta, status, upkeep
+from bot.store.chat import AuditLine
+from bot.store.database import Database
+from bot.store.sql import Tx
+from bot.store.sqlite_file import Opened
+from bot.store.status import DestinationRow
+
+
+class Extras:
+    """The part of the Store that no loop needs; each method is one question or one transaction too."""
+
+    owner: str
+
+    def __init__(self, database: Database, opened: Opened | None) -> None:
+        self._db = database
+        self._opened = opened
+
+    # --- chat
+
+    async def follows(self) -> Sequence[tuple[DestinationUid, str]]:
+        """(who, folded tag), in the order they were made."""
+        return await self._db.read(chat.follows)
+
+    async def follows_of(self, uid: DestinationUid) -> Sequence[str]:
+        """The tags that somebody follows, as they typed them."""
+        return await self._db.read(chat.follows_of, uid)
+
+    async def add_follow(self, uid: DestinationUid, tag: str, *, now: datetime) -> bool:
+        return await self._db.write(chat.add_follow, uid, tag, now=now)
+
+    async def remove_follow(self, uid: DestinationUid, tag: str) -> bool:
+        return await self._db.write(chat.remove_follow, uid, tag)
+
+    async def chat_feeds(self) -> Sequence[tuple[FeedId, DestinationUid, Sequence[str]]]:
+        """(feed, where it is delivered, the folded tags it is limited to)."""
+        return await self._db.read(chat.chat_feeds)
+
+    async def add_chat_feed(
+        self, feed: Feed, destination: DestinationUid, tags: Sequence[str] = (), *, who: str, now: datetime
+    ) -> bool:
+        """False: the id is taken by an active feed."""
+        return await self._db.write(chat.add_feed, feed, destination, tags, who=who, now=now)
+
+    async def remove_chat_feed(self, feed_id: FeedId, *, who: str, now: datetime) -> bool:
+        """False: no such feed was added in chat."""
+        return await self._db.write(chat.remove_feed, feed_id, who=who, now=now)
+
+    async def pause_feed(self, feed_id: FeedId, *, who: str, now: datetime) -> bool:
+        """False: no such feed, or paused already."""
+        return await self._db.write(chat.pause_feed, feed_id, who=who, now=now)
+
+    async def resume_feed(self, feed_id: FeedId, *, who: str, now: datetime) -> bool:
+        """False: no such feed, or it was neither paused nor stopped."""
+        return await self._db.write(chat.resume_feed, feed_id, who=who, now=now)
+
+    async def audit(self, who: str, what: str, *, now: datetime) -> None:
+        await self._db.write(chat.audit, who, what, now)
+
+    async def audit_lines(self, *, limit: int = 50) -> Sequence[AuditLine]:
+        return await self._db.read(chat.audit_lines, limit)
+
+    # --- leases and requests
+
+    async def take_lease(self, name: str, *, now: datetime, until: datetime) -> int | None:
+        """Take or keep what only one process may do; the epoch, or None: somebody else has it."""
+        return await self._db.write(leases.take, name, self.owner, now, until)
+
+    async def renew_lease(self, name: str, *, epoch: int, until: datetime) -> None:
+        """Raises LeaseLost."""
+        await self._db.write_soon(leases.renew, name, self.owner, epoch, until)
+
+    async def release_lease(self, name: str, *, epoch: int) -> None:
+        await self._db.write(leases.release, name, self.owner, epoch)
+
+    async def inbound_seen(self, request_id: str, *, now: datetime, until: datetime) -> bool:
+        """True: this request comes for the first time."""
+        return await self._db.write(leases.first_time, request_id, now, until)
+
+    async def count_identify(self, *, now: datetime) -> int:
+        """Count one IDENTIFY at Discord's gateway; how many in the last 24 hours (R-8)."""
+        return await self._db.write(upkeep.count_identify, now)
+
+    async def meta(self, name: str) -> str | None:
+        return await self._db.read(meta.get, name)
+
+    async def put_meta(self, name: str, value: str) -> None:
+        await self._db.write(meta.put, name, value)
+
+    # --- destinations and deliveries
+
+    async def set_probe(self, uid: DestinationUid, probe: Probe) -> None:
+        """Remember what a look at a destination found."""
+        await self._db.write(destinations.set_probe, uid, probe)
+
+    async def resume(self, uid: DestinationUid, *, now: datetime) -> bool:
+        """Unpark, subscribe again, and owe what was held; False: no such destination."""
+        return await self._db.write(destinations.resume, uid, now)
+
+    async def unsubscribe(self, uid: DestinationUid, *, now: datetime) -> bool:
+        return await self._db.write(destinations.unsubscribe, uid, now)
+
+    async def owe(self, owed: Sequence[Delivery], *, now: datetime) -> int:
+        """Owe deliveries of stored entries (`replay`): what was owed before is skipped, unless it is dead."""
+        return await self._db.write(deliveries.owe_late, [(each, each.entry_id) for each in owed], now)
+
+    async def requeue(self, delivery_ids: Sequence[int], *, now: datetime) -> int:
+        """Owe dead or held deliveries again; how many."""
+        return await self._db.write(deliveries.requeue, delivery_ids, now)
+
+    async def kill_old(
+        self, *, now: datetime, keep: timedelta = timedelta(days=7), max_rows: int = 1000
+    ) -> Mapping[DestinationUid, int]:
+        """Give up what a destination that is down has not taken (R-17); how many died at each."""
+        return await self._db.write_soon(upkeep.kill_old, now, keep, max_rows)
+
+    async def recent(
+        self,
+        *,
+        states: frozenset[DeliveryState] = frozenset(),
+        destination: DestinationUid | None = None,
+        feed: FeedId | None = None,
+        before: int | None = None,
+        limit: int = 50,
+    ) -> Sequence[tuple[Delivery, str]]:
+        """The newest deliveries with the titles of their entries; `before` is the id where the last page ended."""
+        return await self._db.read(
+            deliveries.recent, states=states, destination=destination, feed=feed, before=before, limit=limit
+        )
+
+    async def destination_rows(self) -> Sequence[DestinationRow]:
+        return await self._db.read(status.destination_rows)
+
+    async def delivery_counts(self) -> Mapping[DeliveryState, int]:
+        return await self._db.read(status.delivery_counts)
+
+    async def overdue(self, *, now: datetime) -> Sequence[tuple[DestinationUid, datetime]]:
+        """For each destination that nothing parks: since when its oldest due delivery waits."""
+        return await self._db.read(status.overdue, now)
+
+    async def notices(self, *, limit: int = 50) -> Sequence[tuple[datetime, str]]:
+        """What the operator was told, newest first."""
+        return await self._db.read(deliveries.notices, limit)
+
+    async def entries_since(self, at: datetime, *, limit: int = 10_000) -> Sequence[Entry]:
+        """Entries by when they stand in time, oldest first."""
+        return await self._db.read(entries.since, at, limit=limit)
+
+    async def entries_per_week(self, feed_no: int, *, now: datetime) -> float:
+        return await self._db.read(entries.per_week, feed_no, now)
+
+    async def sizes(self) -> Mapping[str, int]:
+        """Rows of each large table, and "bytes" on disk."""
+        return await self._db.read(status.sizes)
+
+    # --- upkeep
+
+    async def ping(self) -> None:
+        """Returns when the writer has come round (R-23)."""
+        await self._db.write(_nothing)
+
+    async def prune(self, *, now: datetime) -> int:
+        """Take old texts (N26), what is left of feeds long gone, and what has expired, in small steps.
+
+        Returns how many rows lost something.
+        """
+        await self._db.write_soon(upkeep.expire, now)
+        total = 0
+        for row in await self._db.read(feeds.active):
+            while count := await self._db.write_soon(upkeep.prune_texts, row["no"], now):
+                total += count
+        while count := await self._db.write_soon(upkeep.drop_gone, now):
+            total += count
+        return total
+
+    async def integrity(self) -> Sequence[str]:
+        """What is wrong with the file; nothing: all is well. PostgreSQL looks after itself."""
+        return () if self._opened is None else await self._db.read(_integrity)
+
+    async def backup(self, target: Path) -> None:
+        """Write a consistent copy while others read and write. Raises UsageError on PostgreSQL."""
+        if self._opened is None:
+            raise UsageError("backup copies a SQLite state; use pg_dump for PostgreSQL")
+        await asyncio.to_thread(_copy, self._opened.engine.path, target)
+
+
+def _nothing(tx: Tx) -> None:
+    del tx
+
+
+def _integrity(tx: Tx) -> Sequence[str]:
+    found = [str(row[0]) for row in tx.rows("PRAGMA integrity_check(20)")]
+    return () if found == ["ok"] else found
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Under another name first: a copy that was cut short must not look like a backup."""
+    part = target.with_name(f"{target.name}.part")
+    try:
+        part.unlink(missing_ok=True)
+        reader, writer = sqlite3.connect(source), sqlite3.connect(part)
+        try:
+            reader.backup(writer)
+        finally:
+            writer.close()
+            reader.close()
+        part.replace(target)
+    except (OSError, sqlite3.Error) as error:
+        part.unlink(missing_ok=True)
+        raise UsageError(f"cannot write the backup {target}: {error}") from error

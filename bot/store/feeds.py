@@ -1,0 +1,206 @@
+"""Feeds: what the configuration says of them, when they are due, and who polls them."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from bot.core.errors import LeaseLost
+from bot.core.model.feed import Feed, FeedMemory
+from bot.store import meta, records
+from bot.store.feed_rows import to_columns
+from bot.store.sql import Row, Tx, chunks, one_of, to_ms
+
+# A claim may take it: at its next poll, or never.
+DUE = "CASE WHEN gone_at IS NULL AND paused_at IS NULL AND stopped IS NULL THEN next_poll_at END"
+ACTIVE = "gone_at IS NULL AND paused_at IS NULL AND stopped IS NULL"
+# No wait is longer by rule, so a later time can only come from a clock that has been set back since.
+MAX_WAIT = timedelta(days=2)
+
+
+def sync(tx: Tx, feeds: Sequence[Feed], now: datetime) -> None:
+    stored = {row["id"]: row for row in tx.rows(f"SELECT * FROM feed ORDER BY no{tx.for_update}")}
+    for position, feed in enumerate(feeds):
+        row = stored.get(feed.id)
+        if row is None:
+            add(tx, feed, position, now)
+        else:
+            _update(tx, row, feed, position, now)
+    kept = {feed.id for feed in feeds}
+    gone = [row["no"] for row in stored.values() if row["id"] not in kept and not row["from_chat"]]
+    remove(tx, [no for no in gone], now)
+    _forget_a_wrong_clock(tx, now)
+    meta.touch(tx, now)
+
+
+def add(tx: Tx, feed: Feed, position: int, now: datetime) -> None:
+    tx.run(
+        "INSERT INTO feed (id, url, interval_ms, spec, from_chat, position, next_poll_at, due_at, listing)"
+        " VALUES (:id, :url, :interval_ms, :spec, :from_chat, :position, :now, :now, :listing)"
+        " ON CONFLICT (id) DO NOTHING",
+        position=position,
+        now=to_ms(now),
+        listing=b"",
+        **to_columns(feed),
+    )
+
+
+def _update(tx: Tx, row: Row, feed: Feed, position: int, now: datetime) -> None:
+    columns = to_columns(feed)
+    same = all(row[name] == value for name, value in columns.items())
+    if same and row["position"] == position and row["gone_at"] is None:
+        return
+    tx.run(
+        "UPDATE feed SET url = :url, interval_ms = :interval_ms, spec = :spec, from_chat = :from_chat,"
+        " position = :position WHERE id = :id",
+        position=position,
+        **columns,
+    )
+    if row["url"] != feed.url:
+        _move(tx, row, now)
+    if row["gone_at"] is not None:
+        # It was away; like after a pause, what it says now is no flood of news (N17).
+        tx.run(
+            "UPDATE feed SET gone_at = NULL, resumed_at = :now, next_poll_at = :now WHERE id = :id",
+            id=feed.id,
+            now=to_ms(now),
+        )
+    tx.run(f"UPDATE feed SET due_at = {DUE} WHERE id = :id AND lease_until IS NULL", id=feed.id)
+
+
+def bring_back(tx: Tx, feed: Feed, position: int, now: datetime) -> None:
+    """A feed that was removed is wanted again: with all it knew, so that it does not flood."""
+    row = tx.row("SELECT * FROM feed WHERE id = :id", id=feed.id)
+    if row is not None:
+        _update(tx, row, feed, position, now)
+
+
+def _move(tx: Tx, row: Row, now: datetime) -> None:
+    """The operator gave another URL: what was known of the old address is void, all else stays (P4)."""
+    memory = records.load(FeedMemory, row["memory"])
+    fresh = replace(
+        memory, moved_to=None, redirect_to=None, redirect_since=None, redirect_polls=0, gone_polls=0, hub=None
+    )
+    tx.run(
+        "UPDATE feed SET etag = NULL, last_modified = NULL, validators_url = NULL, asked_until = NULL, stopped = NULL,"
+        " next_poll_at = :now, memory = :memory WHERE no = :no",
+        no=row["no"],
+        now=to_ms(now),
+        memory=records.dump(fresh),
+    )
+
+
+def _forget_a_wrong_clock(tx: Tx, now: datetime) -> None:
+    latest = to_ms(now + MAX_WAIT)
+    tx.run(
+        "UPDATE feed SET next_poll_at = :now, due_at = :now, asked_until = NULL"
+        f" WHERE next_poll_at > :latest AND lease_until IS NULL AND {ACTIVE}",
+        now=to_ms(now),
+        latest=latest,
+    )
+
+
+def remove(tx: Tx, numbers: Sequence[int], now: datetime) -> None:
+    """Poll them no more; their keys stay until `upkeep.drop_gone` (small print 21)."""
+    for part in chunks(numbers):
+        names, params = one_of("no", "n", part)
+        tx.run(
+            f"UPDATE feed SET gone_at = :now, due_at = NULL, owner = NULL, lease_until = NULL"
+            f" WHERE {names} AND gone_at IS NULL",
+            now=to_ms(now),
+            **params,
+        )
+
+
+def any_due(tx: Tx, now: datetime) -> bool:
+    return tx.row("SELECT 1 AS one FROM feed WHERE due_at <= :now LIMIT 1", now=to_ms(now)) is not None
+
+
+def claim(tx: Tx, owner: str, now: datetime, until: datetime, limit: int) -> Sequence[Row]:
+    rows = tx.rows(
+        "UPDATE feed SET owner = :owner, epoch = epoch + 1, lease_until = :until, due_at = :until WHERE no IN"
+        f" (SELECT no FROM feed WHERE due_at <= :now ORDER BY due_at LIMIT :limit{tx.skip_locked}) RETURNING *",
+        owner=owner,
+        now=to_ms(now),
+        until=to_ms(until),
+        limit=limit,
+    )
+    return sorted(rows, key=lambda row: int(row["next_poll_at"]))
+
+
+def claim_all(tx: Tx, owner: str, now: datetime, until: datetime, feed_id: str | None = None) -> Sequence[Row]:
+    """Every active feed (or the one) that nobody holds, due or not, but those that a server asked us to leave."""
+    only = "AND id = :id" if feed_id is not None else ""
+    rows = tx.rows(
+        "UPDATE feed SET owner = :owner, epoch = epoch + 1, lease_until = :until, due_at = :until WHERE no IN"
+        f" (SELECT no FROM feed WHERE {ACTIVE} {only} AND (asked_until IS NULL OR asked_until <= :now)"
+        f" AND (lease_until IS NULL OR lease_until <= :now) ORDER BY no{tx.skip_locked}) RETURNING *",
+        owner=owner,
+        now=to_ms(now),
+        until=to_ms(until),
+        **({"id": feed_id} if feed_id is not None else {}),
+    )
+    return sorted(rows, key=lambda row: (row["from_chat"], row["position"], row["no"]))
+
+
+def renew(tx: Tx, owner: str, no: int, epoch: int, until: datetime) -> None:
+    touched = tx.run(
+        "UPDATE feed SET lease_until = :until, due_at = :until WHERE no = :no AND epoch = :epoch AND owner = :owner",
+        no=no,
+        epoch=epoch,
+        owner=owner,
+        until=to_ms(until),
+    )
+    if not touched:
+        raise LeaseLost(f"the lease of feed {no} is somebody else's")
+
+
+def release(tx: Tx, owner: str, no: int, epoch: int, next_poll_at: datetime | None = None) -> None:
+    mine = "no = :no AND epoch = :epoch AND owner = :owner"
+    if next_poll_at is not None:
+        at = to_ms(next_poll_at)
+        tx.run(f"UPDATE feed SET next_poll_at = :at WHERE {mine}", no=no, epoch=epoch, owner=owner, at=at)
+    tx.run(
+        f"UPDATE feed SET owner = NULL, lease_until = NULL, due_at = {DUE} WHERE {mine}",
+        no=no,
+        epoch=epoch,
+        owner=owner,
+    )
+
+
+def poke(tx: Tx, feed_id: str, now: datetime) -> bool:
+    touched = tx.run(
+        f"UPDATE feed SET next_poll_at = {tx.greatest}(:now, COALESCE(asked_until, 0))"
+        " WHERE id = :id AND gone_at IS NULL",
+        id=feed_id,
+        now=to_ms(now),
+    )
+    tx.run(f"UPDATE feed SET due_at = {DUE} WHERE id = :id AND lease_until IS NULL", id=feed_id)
+    return touched > 0
+
+
+def pause(tx: Tx, feed_id: str, now: datetime) -> bool:
+    return (
+        tx.run(
+            "UPDATE feed SET paused_at = :now, due_at = NULL, owner = NULL, lease_until = NULL"
+            " WHERE id = :id AND gone_at IS NULL AND paused_at IS NULL",
+            id=feed_id,
+            now=to_ms(now),
+        )
+        > 0
+    )
+
+
+def resume(tx: Tx, feed_id: str, now: datetime) -> bool:
+    """Poll it again; `resumed_at` tells detection that it was away (small print 21)."""
+    touched = tx.run(
+        "UPDATE feed SET paused_at = NULL, stopped = NULL, resumed_at = :now, next_poll_at = :now"
+        " WHERE id = :id AND gone_at IS NULL AND (paused_at IS NOT NULL OR stopped IS NOT NULL)",
+        id=feed_id,
+        now=to_ms(now),
+    )
+    tx.run(f"UPDATE feed SET due_at = {DUE} WHERE id = :id AND lease_until IS NULL", id=feed_id)
+    return touched > 0
+
+
+def active(tx: Tx) -> Sequence[Row]:
+    return tx.rows("SELECT * FROM feed WHERE gone_at IS NULL ORDER BY from_chat, position, no")

@@ -1,0 +1,108 @@
+"""Questions of the status site, the metrics and the commands: counts, and how things stand."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from bot.core.model.delivery import DeliveryState, Destination
+from bot.core.model.route import DestinationUid
+from bot.store import destinations
+from bot.store.delivery_rows import to_destination
+from bot.store.sql import Tx, to_ms, to_time, to_time_or_none
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DestinationRow:
+    """A destination and its queue, as people are shown it."""
+
+    destination: Destination
+    name: str | None
+    why_not: str | None  # why exactly-once is not possible
+    last_sent_at: datetime | None
+    waiting: int  # open rows, due or not
+    held: int
+    dead: int
+    oldest_due_at: datetime | None
+
+
+def destination_rows(tx: Tx) -> Sequence[DestinationRow]:
+    open_rows = {
+        row["uid"]: row
+        for row in tx.rows(
+            "SELECT destination_uid AS uid, COUNT(*) AS n, MIN(due_at) AS oldest FROM delivery"
+            " WHERE wake_at IS NOT NULL GROUP BY destination_uid"
+        )
+    }
+    stuck = {
+        (row["uid"], row["state"]): row["n"]
+        for row in tx.rows(
+            "SELECT destination_uid AS uid, state, COUNT(*) AS n FROM delivery"
+            " WHERE state IN ('held', 'dead') AND digest_id IS NULL GROUP BY destination_uid, state"
+        )
+    }
+    found = []
+    for row in destinations.rows(tx):
+        queue = open_rows.get(row["uid"])
+        found.append(
+            DestinationRow(
+                destination=to_destination(row),
+                name=row["name"],
+                why_not=row["why_not"],
+                last_sent_at=to_time_or_none(row["last_sent_at"]),
+                waiting=0 if queue is None else queue["n"],
+                held=stuck.get((row["uid"], "held"), 0),
+                dead=stuck.get((row["uid"], "dead"), 0),
+                oldest_due_at=None if queue is None else to_time(queue["oldest"]),
+            )
+        )
+    return found
+
+
+def delivery_counts(tx: Tx) -> Mapping[DeliveryState, int]:
+    """How many rows are in each state; members of a digest do not count beside it."""
+    counts = dict.fromkeys(DeliveryState, 0)
+    # Open and stuck rows are few and indexed; the rest was sent.
+    for row in tx.rows(
+        "SELECT state, COUNT(*) AS n FROM delivery WHERE wake_at IS NOT NULL GROUP BY state UNION ALL"
+        " SELECT state, COUNT(*) AS n FROM delivery WHERE state IN ('held', 'dead') AND digest_id IS NULL"
+        " GROUP BY state"
+    ):
+        counts[DeliveryState(row["state"])] += row["n"]
+    sent = tx.row("SELECT COUNT(*) AS n FROM delivery WHERE state = 'sent' AND digest_id IS NULL")
+    counts[DeliveryState.SENT] = 0 if sent is None else sent["n"]
+    return counts
+
+
+def overdue(tx: Tx, now: datetime) -> Sequence[tuple[DestinationUid, datetime]]:
+    """For each destination that nothing parks: since when its oldest due delivery waits (for `/readyz`)."""
+    rows = tx.rows(
+        "SELECT d.destination_uid AS uid, MIN(d.due_at) AS oldest FROM delivery d"
+        " JOIN destination t ON t.uid = d.destination_uid WHERE d.wake_at IS NOT NULL AND d.due_at <= :now"
+        " AND t.parked IS NULL AND t.unsubscribed = 0 GROUP BY d.destination_uid ORDER BY oldest",
+        now=to_ms(now),
+    )
+    return [(DestinationUid(row["uid"]), to_time(row["oldest"])) for row in rows]
+
+
+def next_due_at(tx: Tx) -> datetime | None:
+    times = [
+        row["at"]
+        for table in ("feed", "destination")
+        if (row := tx.row(f"SELECT MIN(due_at) AS at FROM {table} WHERE due_at IS NOT NULL")) is not None
+    ]
+    return to_time_or_none(min((at for at in times if at is not None), default=None))
+
+
+def sizes(tx: Tx) -> Mapping[str, int]:
+    """Rows of the large tables, and bytes on disk."""
+    counts: dict[str, int] = {}
+    for table in ("feed", "entry", "seen", "delivery", "attempt", "destination"):
+        row = tx.row(f"SELECT COUNT(*) AS n FROM {table}")
+        counts[table] = 0 if row is None else row["n"]
+    if tx.shared:
+        row = tx.row("SELECT pg_database_size(current_database()) AS n")
+        counts["bytes"] = 0 if row is None else row["n"]
+    else:
+        pages, size = tx.rows("PRAGMA page_count")[0][0], tx.rows("PRAGMA page_size")[0][0]
+        counts["bytes"] = pages * size
+    return counts

@@ -1,0 +1,159 @@
+"""Upkeep: recovery at the start, giving up what is too old, and forgetting what nobody can ask for."""
+
+import json
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from bot.core.model.route import DestinationUid
+from bot.store import destinations, lanes, meta
+from bot.store.entry_rows import folded_tags, searchable
+from bot.store.feed_rows import unpack_listing
+from bot.store.sql import Tx, one_of, to_ms
+
+GONE_KEPT = timedelta(days=30)  # small print 21
+TEXT_KEPT = timedelta(days=90)  # N26
+TEXT_KEPT_ROWS = 500  # of each feed
+NOTICE_KEPT = timedelta(days=90)
+STEP = 500  # rows in one transaction, so that nobody waits for the upkeep
+DOWN_AFTER = 5  # failures in a row: as the breaker counts (R-18)
+
+
+def recover(tx: Tx, *, now: datetime, grace: timedelta, alone: bool) -> int:
+    """Make "unknown" of every "sending" row whose sender is gone; `alone`: nobody else can hold a lease."""
+    free = "1 = 1" if alone else "(lease_until IS NULL OR lease_until <= :now)"
+    left = {} if alone else {"now": to_ms(now)}
+    rows = tx.rows(
+        "SELECT uid FROM destination WHERE (lease_until IS NOT NULL OR EXISTS (SELECT 1 FROM delivery"
+        f" WHERE destination_uid = uid AND state = 'sending')) AND {free} ORDER BY uid{tx.for_update}",
+        **left,
+    )
+    uids = [row["uid"] for row in rows]
+    found = 0
+    for uid in uids:
+        sending = tx.row(
+            "SELECT COUNT(*) AS n FROM delivery WHERE destination_uid = :uid AND state = 'sending'", uid=uid
+        )
+        found += 0 if sending is None else int(sending["n"])
+        lanes.forget_senders(tx, uid, now=now, grace=grace)
+        tx.run("UPDATE destination SET owner = NULL, lease_until = NULL WHERE uid = :uid", uid=uid)
+    destinations.reschedule(tx, uids)
+    if alone:
+        tx.run("UPDATE lease SET owner = NULL, until = NULL")
+        tx.run(
+            "UPDATE feed SET owner = NULL, lease_until = NULL, due_at ="
+            " CASE WHEN gone_at IS NULL AND paused_at IS NULL AND stopped IS NULL THEN next_poll_at END"
+            " WHERE lease_until IS NOT NULL"
+        )
+    return found
+
+
+def kill_old(tx: Tx, now: datetime, keep: timedelta, max_rows: int) -> Mapping[DestinationUid, int]:
+    """Give up what a destination that is down has not taken in time, or has no room for (R-17): oldest first."""
+    killed: dict[DestinationUid, int] = {}
+    for row in tx.rows(
+        f"SELECT uid FROM destination WHERE parked IS NOT NULL OR failures >= {DOWN_AFTER} ORDER BY uid{tx.for_update}"
+    ):
+        uid = row["uid"]
+        count = _kill(
+            tx, uid, "due_at < :until", f"{uid} took nothing for {keep.days} days", now, until=to_ms(now - keep)
+        )
+        count += _kill(
+            tx,
+            uid,
+            "id <= (SELECT id FROM delivery WHERE destination_uid = :uid AND wake_at IS NOT NULL"
+            " ORDER BY id DESC LIMIT 1 OFFSET :until)",
+            f"more than {max_rows} waited for {uid}",
+            now,
+            until=max_rows,
+        )
+        if count:
+            killed[DestinationUid(uid)] = count
+            destinations.reschedule(tx, [uid])
+    return killed
+
+
+def _kill(tx: Tx, uid: str, term: str, why: str, now: datetime, until: int) -> int:
+    where = f"destination_uid = :uid AND wake_at IS NOT NULL AND {term}"
+    digests = [
+        row["id"] for row in tx.rows(f"SELECT id FROM delivery WHERE {where} AND kind = 'digest'", uid=uid, until=until)
+    ]
+    count = destinations.kill(tx, where, why, now, uid=uid, until=until)
+    for digest in digests:
+        destinations.kill(tx, "digest_id = :digest", why, now, digest=digest)
+    return count
+
+
+def prune_texts(tx: Tx, feed_no: int, now: datetime) -> int:
+    """Take the texts of a feed's old entries, one step's worth (N26). Keys, titles, links and tags stay."""
+    feed = tx.row("SELECT listing FROM feed WHERE no = :no", no=feed_no)
+    if feed is None:
+        return 0
+    oldest = tx.row(
+        "SELECT sort_at FROM entry WHERE feed_no = :no ORDER BY sort_at DESC, id DESC LIMIT 1 OFFSET :kept",
+        no=feed_no,
+        kept=TEXT_KEPT_ROWS - 1,
+    )
+    if oldest is None:
+        return 0
+    listed = {key for _, key in unpack_listing(bytes(feed["listing"]))}
+    before = min(int(oldest["sort_at"]), to_ms(now - TEXT_KEPT))
+    rows = tx.rows(
+        "SELECT id, key, title, tags FROM entry WHERE feed_no = :no AND sort_at < :before AND pruned = 0"
+        " ORDER BY sort_at LIMIT :step",
+        no=feed_no,
+        before=before,
+        step=STEP + len(listed),
+    )
+    old = [row for row in rows if bytes(row["key"]) not in listed][:STEP]
+    tx.run_many(
+        "UPDATE entry SET text = '', summary_html = '', content_html = '', search = :search, pruned = 1 WHERE id = :id",
+        [
+            {"id": row["id"], "search": searchable(f"{row['title']}\n{' '.join(json.loads(row['tags']))}")}
+            for row in old
+        ],
+    )
+    return len(old)
+
+
+def drop_gone(tx: Tx, now: datetime) -> int:
+    """Take one step's worth of what is left of feeds that are gone for long; return how many rows went."""
+    feed = tx.row(
+        "SELECT no FROM feed f WHERE gone_at <= :before AND NOT EXISTS (SELECT 1 FROM entry e JOIN delivery d"
+        " ON d.entry_id = e.id WHERE e.feed_no = f.no AND (d.wake_at IS NOT NULL OR d.state = 'held'))"
+        " ORDER BY no LIMIT 1",
+        before=to_ms(now - GONE_KEPT),
+    )
+    if feed is None:
+        return 0
+    no = feed["no"]
+    rows = tx.rows("SELECT id, sort_at, tags, section FROM entry WHERE feed_no = :no LIMIT :step", no=no, step=STEP)
+    tx.run_many(
+        "DELETE FROM entry_tag WHERE tag = :tag AND sort_at = :at AND entry_id = :id",
+        [
+            {"tag": tag, "at": row["sort_at"], "id": row["id"]}
+            for row in rows
+            for tag in folded_tags(json.loads(row["tags"]), json.loads(row["section"]))
+        ],
+    )
+    if rows:
+        names, params = one_of("id", "i", [row["id"] for row in rows])
+        return tx.run(f"DELETE FROM entry WHERE {names}", **params)
+    for table in ("seen", "feed_tag", "story"):
+        tx.run(f"DELETE FROM {table} WHERE feed_no = :no", no=no)
+    return tx.run("DELETE FROM feed WHERE no = :no", no=no)
+
+
+def expire(tx: Tx, now: datetime) -> None:
+    """Forget stories, requests and notices whose time is over."""
+    tx.run("DELETE FROM story WHERE until <= :now", now=to_ms(now))
+    tx.run("DELETE FROM inbound_seen WHERE until <= :now", now=to_ms(now))
+    tx.run("DELETE FROM notice WHERE at <= :before", before=to_ms(now - NOTICE_KEPT))
+
+
+def count_identify(tx: Tx, now: datetime) -> int:
+    """Count one IDENTIFY at Discord's gateway; return how many there were in the last 24 hours (R-8)."""
+    since = to_ms(now - timedelta(days=1))
+    before: list[int] = json.loads(meta.get(tx, "identifies") or "[]")
+    times = [at for at in before if since < at <= to_ms(now)] + [to_ms(now)]
+    meta.put(tx, "identifies", json.dumps(times))
+    return len(times)
