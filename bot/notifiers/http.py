@@ -86,7 +86,7 @@ def to_error(error: Exception, *, service: str) -> NotifyError:
             return Deferred(f"{service}: no TLS connection")
         case aiohttp.ClientConnectorError() | aiohttp.ConnectionTimeoutError():
             return Deferred(f"{service}: can't connect")
-        case aiohttp.InvalidURL() | ValueError():
+        case aiohttp.InvalidURL() | aiohttp.NonHttpUrlClientError() | ValueError():
             return Deferred(f"{service}: the configured address is no URL")
         case TimeoutError():
             return OutcomeUnknown(f"{service}: no answer in time")
