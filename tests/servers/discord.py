@@ -58,6 +58,7 @@ class DiscordServer(LoopbackServer):
         self.bot_token = bot_token
         self.nonce_window = nonce_window
         self.token_revoked = False
+        self.history_lag = 0.0  # seconds until a stored message shows in the history
         self.limit = RateLimit(clock, burst=5)  # messages, each channel and webhook by itself
         self.invalid_requests = 0  # 401, 403 and 429: 10,000 in ten minutes ban an address
         self.guild = Guild()
@@ -113,11 +114,14 @@ class DiscordServer(LoopbackServer):
         per_second: float | None = None,
         burst: int = 5,
         sessions_left: int = 1000,
+        history_lag: float = 0.0,
+        heartbeat_interval: float = 41.25,
     ) -> None:
         """Set all knobs at once; what is left out goes back to normal."""
         self.token_revoked, self.nonce_window = token_revoked, nonce_window
         self.limit.per_second, self.limit.burst = per_second, burst
-        self.gateway.sessions_left = sessions_left
+        self.gateway.sessions_left, self.gateway.heartbeat_interval = sessions_left, heartbeat_interval
+        self.history_lag = history_lag
 
     def actions(self) -> dict[str, Callable[..., object]]:
         return {
@@ -134,6 +138,7 @@ class DiscordServer(LoopbackServer):
             "reconnect": self.gateway.reconnect,
             "invalidate": self.gateway.invalidate,
             "drop": self.gateway.drop,
+            "freeze": self.gateway.freeze,
         }
 
     def routes(self) -> list[web.AbstractRouteDef]:

@@ -88,6 +88,7 @@ class Gateway:
         self._links: list[Link] = []
         self._count = itertools.count(1)
         self._change = asyncio.Event()
+        self._frozen: set[Link] = set()
 
     @property
     def live(self) -> list[Session]:
@@ -140,6 +141,11 @@ class Gateway:
             else:
                 reset(link.socket._req.transport if link.socket._req else None)
 
+    def freeze(self) -> int:
+        """Leave the present connections open but deaf: no heartbeat is acknowledged. New ones are well."""
+        self._frozen.update(self._links)
+        return len(self._frozen)
+
     async def ask_heartbeat(self) -> None:
         await self._to_all(HEARTBEAT)
 
@@ -157,6 +163,7 @@ class Gateway:
             await self._listen(link)
         finally:
             self._links.remove(link)
+            self._frozen.discard(link)
             self._lose(link)
         return socket
 
@@ -192,6 +199,8 @@ class Gateway:
             return 4002
         if self._too_many(link):
             return 4008
+        if link in self._frozen:
+            return 0
         if op == HEARTBEAT:
             await link.send(ACK)
             return 0

@@ -124,7 +124,7 @@ class Messages:
                 )
         if not guild.may(channel, "READ_MESSAGE_HISTORY"):
             return []  # not an error: the trap that a reader of histories must know
-        found = guild.listed(channel.id)
+        found = guild.listed(channel.id, until=self._discord.clock() - self._discord.history_lag)
         if "before" in query:
             found = [message for message in found if int(message.id) < int(query["before"])]
         if "after" in query:

@@ -200,9 +200,10 @@ class Guild:
         self.messages[self.messages.index(old)] = new
         return new
 
-    def listed(self, channel: str) -> list[DiscordMessage]:
-        """Return what the history holds, newest first."""
+    def listed(self, channel: str, *, until: float) -> list[DiscordMessage]:
+        """Return what the history holds of what was stored until then, newest first."""
         found = [m for m in self.messages if m.channel == channel and not m.deleted and not m.is_ephemeral]
+        found = [message for message in found if message.stored_at <= until]
         return sorted(found, key=lambda message: int(message.id), reverse=True)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import zlib
 from collections.abc import Awaitable, Callable
 from email.utils import formatdate
 from typing import TYPE_CHECKING
@@ -178,10 +179,19 @@ async def bad_encoding(server: FeedServer, request: web.Request, turn: int) -> w
     return await raw(request, head + b"\r\nContent-Length: %d\r\n\r\n" % len(sent), sent)
 
 
-@case("gzip-bomb")
-async def gzip_bomb(server: FeedServer, request: web.Request, turn: int) -> web.StreamResponse | None:
-    bomb = gzip.compress(b"<rss>" + b" " * 100_000_000)
-    return web.Response(body=bomb, headers={"Content-Type": "application/rss+xml", "Content-Encoding": "gzip"})
+@case("gzip-bomb", "gzip-members", "gzip-twice-bomb", "deflate-bomb")
+async def bomb(server: FeedServer, request: web.Request, turn: int) -> web.StreamResponse | None:
+    name = request.match_info["case"]
+    member = gzip.compress(b"<rss>" + b" " * 10_000_000)
+    bodies = {
+        "gzip-bomb": lambda: gzip.compress(b"<rss>" + b" " * 200_000_000),
+        "gzip-members": lambda: member * 1000,  # 10 GB in as many MB: a decoder may stop at the first or go on
+        "gzip-twice-bomb": lambda: gzip.compress(member * 300),
+        "deflate-bomb": lambda: zlib.compress(b"<rss>" + b" " * 200_000_000),
+    }
+    encodings = {"gzip-twice-bomb": "gzip, gzip", "deflate-bomb": "deflate"}
+    headers = {"Content-Type": "application/rss+xml", "Content-Encoding": encodings.get(name, "gzip")}
+    return web.Response(body=await asyncio.to_thread(bodies[name]), headers=headers)
 
 
 @case("wrong-type")

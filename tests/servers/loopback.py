@@ -64,11 +64,12 @@ def reset(transport: asyncio.BaseTransport | None) -> None:
         transport.abort()
 
 
-def raw_answer(answer: web.StreamResponse) -> bytes:
+def raw_answer(answer: web.StreamResponse, now: float) -> bytes:
     """Return the bytes of an answer as they would go over the wire."""
     body = answer.body if isinstance(answer, web.Response) and isinstance(answer.body, bytes) else b""
     reason = answer.reason or HTTPStatus(answer.status).phrase
-    headers = dict(answer.headers) | {"Content-Length": str(len(body)), "Connection": "close"}
+    headers = {"Date": formatdate(now, usegmt=True), **answer.headers}
+    headers |= {"Content-Length": str(len(body)), "Connection": "close"}
     head = f"HTTP/1.1 {answer.status} {reason}\r\n" + "".join(f"{key}: {value}\r\n" for key, value in headers.items())
     return head.encode("latin-1", "replace") + b"\r\n" + body
 
@@ -208,7 +209,7 @@ class LoopbackServer:
             done = await handler(request)
         if fault.kind in ("status", "rate", "error"):
             return self._refusal(fault)
-        await self._break(fault, request, raw_answer(done) if done is not None else b"")
+        await self._break(fault, request, raw_answer(done, self.clock()) if done is not None else b"")
         return web.Response(status=500)  # never seen: the connection is gone
 
     async def _act_late(self, seconds: float, request: web.Request, handler: Handler) -> None:

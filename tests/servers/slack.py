@@ -118,6 +118,7 @@ class SlackServer(LoopbackServer):
             "set": self.set,
             "delete": self._delete,
             "disconnect": self.socket.disconnect,
+            "freeze": self.socket.freeze,
             "slash": self.users.slash_json,
             "press": self.users.press_json,
             "slash_over_http": self.users.slash_over_http_json,

@@ -30,10 +30,10 @@ async def call_arguments(request: web.Request) -> Json:
 
 
 def _body(kind: str | None, body: bytes) -> Json:
-    if kind is None:
-        if body:
-            raise SlackError("missing_post_type")
+    if not body:
         return {}
+    if kind is None:
+        raise SlackError("missing_post_type")
     media, _, params = kind.partition(";")
     charset = re.search(r'charset="?([\w-]+)', params)
     if charset and charset[1].lower() not in ("utf-8", "iso-8859-1"):

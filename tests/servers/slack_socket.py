@@ -32,6 +32,7 @@ class SocketMode:
         self._waiting: dict[str, asyncio.Future[Json]] = {}
         self._turn = itertools.count()
         self._arrival = asyncio.Event()
+        self._frozen: set[web.WebSocketResponse] = set()
 
     def open(self, token: str, method: str) -> Json:
         """Answer apps.connections.open."""
@@ -56,7 +57,7 @@ class SocketMode:
         until = self._tickets.pop(request.query.get("ticket", ""), None)
         if until is None or until < self._slack.clock():
             return web.Response(status=404, text="unknown or used ticket")
-        socket = web.WebSocketResponse(heartbeat=None)
+        socket = web.WebSocketResponse(autoping=False)
         await socket.prepare(request)
         if len(self.connections) >= MAX_CONNECTIONS:
             await socket.send_json({"type": "disconnect", "reason": "too_many_websockets"})
@@ -68,10 +69,15 @@ class SocketMode:
         self._arrival.set()
         try:
             async for message in socket:
-                if message.type == WSMsgType.TEXT:
+                if socket in self._frozen:
+                    continue
+                if message.type == WSMsgType.PING:
+                    await socket.pong(message.data)
+                elif message.type == WSMsgType.TEXT:
                     self._take(message.data)
         finally:
             self.connections.remove(socket)
+            self._frozen.discard(socket)
             self._slack.note("socket", connections=len(self.connections))
         return socket
 
@@ -110,6 +116,11 @@ class SocketMode:
             if reason != "warning":
                 await socket.close()
         return len(sockets)
+
+    def freeze(self) -> int:
+        """Leave the present connections open but deaf: no pong, no envelope is heard. New ones are well."""
+        self._frozen.update(self.connections)
+        return len(self._frozen)
 
     def _hello(self) -> Json:
         return {

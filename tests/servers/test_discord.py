@@ -218,3 +218,21 @@ async def until(is_so: Callable[[], bool]) -> None:
     async with asyncio.timeout(30):
         while not is_so():
             await asyncio.sleep(0.02)
+
+
+async def test_a_late_commit_is_seen_only_later(discord: DiscordServer, ask: Ask) -> None:
+    discord.faults.add(Fault(kind="status", status=502, store=True, late=0.1))
+    url = f"{discord.api_url}/channels/200/messages"
+    headers = {"Authorization": f"Bot {discord.bot_token}", "User-Agent": "DiscordBot (https://example.org, 1)"}
+    async with aiohttp.ClientSession(headers=headers) as session, session.post(url, json={"content": "x"}) as answer:
+        assert (answer.status, discord.messages) == (502, [])
+    await until(lambda: len(discord.messages) == 1)
+
+
+async def test_a_lagging_history_hides_what_is_fresh(discord: DiscordServer, ask: Ask) -> None:
+    discord.set(history_lag=5)
+    await ask("POST", "/channels/200/messages", {"content": "x"})
+    assert not (await ask("GET", "/channels/200/messages"))[1]
+    assert isinstance(discord.clock, SettableClock)
+    discord.clock.move(5)
+    assert (await ask("GET", "/channels/200/messages"))[1]

@@ -16,7 +16,8 @@ from tests.servers.journal import SettableClock
 AGENT = {"User-Agent": "reader/1 (+https://example.org)"}
 BROKEN = {"short-body", "chunked-broken", "bad-gzip", "gzip-truncated", "br", "reset", "huge-headers", "header-crlf"}
 LENIENT = {"header-crlf", "gzip-truncated"}  # aiohttp reads these without a word
-SLOW = {"slow-headers", "slow-drip", "header-drip", "endless", "gzip-bomb", "gzip-twice"}
+SLOW = {"slow-headers", "slow-drip", "header-drip", "endless", "gzip-twice"}
+SLOW |= {"gzip-bomb", "gzip-members", "gzip-twice-bomb", "deflate-bomb"}
 
 
 @pytest.fixture

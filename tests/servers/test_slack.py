@@ -222,3 +222,20 @@ async def test_a_response_url_lives_for_five_uses(slack: SlackServer) -> None:
     assert statuses == [200, 200, 200, 200, 200, 404]
     assert slack.messages == []
     assert len(slack.users.responses) == 5
+
+
+async def test_a_frozen_connection_hears_nothing_and_a_new_one_does(slack: SlackServer) -> None:
+    async with aiohttp.ClientSession() as session:
+        headers = {"Authorization": f"Bearer {slack.app_token}"}
+        async with session.post(f"{slack.api_url}apps.connections.open", headers=headers) as opened:
+            url = (await opened.json())["url"]
+        async with session.ws_connect(url, autoping=False) as socket:
+            assert (await socket.receive_json())["type"] == "hello"
+            await socket.ping(b"1")
+            assert (await socket.receive()).type == aiohttp.WSMsgType.PONG
+            slack.socket.freeze()
+            await socket.ping(b"2")
+            with pytest.raises(TimeoutError):
+                await socket.receive(timeout=0.1)
+        with pytest.raises(aiohttp.WSServerHandshakeError):
+            await session.ws_connect(url)
