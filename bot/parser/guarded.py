@@ -71,6 +71,8 @@ class GuardedParser:
             async with asyncio.timeout(self._limits.wall.total_seconds()):
                 answer = await self._converse(worker, question)
             is_done = True
+            if answer.failed is not None and answer.is_last:
+                return self._lost(answer.failed, kind="ParserFailed")
         except TimeoutError:
             return self._lost("it took too long to parse")
         except _BROKEN as error:

@@ -23,6 +23,7 @@ from bot.parser.wire import HEAD, Answer, Question, frame, to_question
 
 _PR_SET_PDEATHSIG: Final = 1
 _PAGE: Final = resource.getpagesize()
+_LEAST_GROWTH: Final = 32 * 1024 * 1024  # bytes, without which no feed could be read
 _CGROUP: Final = Path("/sys/fs/cgroup")
 
 
@@ -49,14 +50,22 @@ def serve(parse: Parse, questions: BinaryIO, answers: BinaryIO, *, before_each: 
     while len(head := questions.read(HEAD)) == HEAD:
         question = to_question(questions.read(int.from_bytes(head, "big")))
         before_each()
-        reply = answer(parse, question)
+        packed, is_last = _reply(parse, question, grown)
         del question
+        answers.write(packed)
+        answers.flush()
+        if is_last:
+            return
+
+
+def _reply(parse: Parse, question: Question, grown: int) -> tuple[bytes, bool]:
+    with contextlib.suppress(MemoryError):
+        reply = answer(parse, question)
         if _resident() > grown:
             reply = replace(reply, is_last=True)
-        answers.write(frame(reply))
-        answers.flush()
-        if reply.is_last:
-            return
+        return frame(reply), reply.is_last
+    # Only here are the frames gone that held the document.
+    return frame(Answer(failed="it needs too much memory", is_last=True)), True
 
 
 def answer(parse: Parse, question: Question) -> Answer:
@@ -103,7 +112,7 @@ def _limit_memory(wanted: int) -> None:
     """Let the process grow by what is left of its memory: address space that is mapped and unused costs nothing."""
     limit = min([wanted, *(found // 2 for found in _container_limits())])
     mapped = _statm()[0]
-    ceiling = mapped + max(limit - _resident(), 32 * 1024 * 1024)
+    ceiling = mapped + max(limit - _resident(), _LEAST_GROWTH)
     resource.setrlimit(resource.RLIMIT_AS, (ceiling, ceiling))
 
 
@@ -135,9 +144,8 @@ def _last_words(answers: BinaryIO) -> Callable[[type[BaseException], BaseExcepti
         while trace is not None:
             place = f" in {Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}"
             trace = trace.tb_next
-        reason = "it needs too much memory" if kind is MemoryError else f"the parser broke: {kind.__name__}{place}"
         with contextlib.suppress(OSError):
-            answers.write(frame(Answer(failed=reason, is_last=True)))
+            answers.write(frame(Answer(failed=f"the parser broke: {kind.__name__}{place}", is_last=True)))
             answers.flush()
 
     return report
