@@ -279,7 +279,7 @@ def _shown_tags(tags: Sequence[str]) -> tuple[str, ...]:
 def _body(entry: Entry, title: str, budget: int) -> tuple[Block, ...]:
     """The teaser before the content: a description is written to be read at a glance."""
     for html in (entry.summary_html, entry.content_html):
-        blocks = html_to_blocks(html, base_url=entry.link) if html.strip() else ()
+        blocks = html_to_blocks(clean(html), base_url=entry.link) if html.strip() else ()
         if blocks:
             text = one_line(" ".join(block_lines(blocks)))
             return () if text == title else _unlinked(cut_blocks(blocks, budget))

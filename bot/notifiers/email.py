@@ -31,6 +31,7 @@ COMMAND_WAIT = timedelta(minutes=2)
 FINAL_WAIT = timedelta(minutes=10)  # RFC 5321, 4.5.3.2.6
 GREYLIST_WAIT = timedelta(minutes=5)  # a greylisting server refuses whoever comes back earlier
 _UNFLUSHED = timedelta(milliseconds=20)  # between looks at a send buffer that is not empty yet
+_ADDRESS = re.compile(r"[^\s<>@,;:\x00-\x1f\x7f]+@[^\s<>@,;\x00-\x1f\x7f]+")
 _NO_MAILBOX = frozenset({550, 551, 553, 556})
 
 
@@ -71,6 +72,8 @@ class EmailNotifier:
 
     async def send(self, destination: Destination, payload: Payload, key: str) -> Receipt:
         recipient = destination.uid.partition(":")[2]
+        if not _ADDRESS.fullmatch(recipient):
+            raise DestinationDown("its address is no mail address")
         message_id = message_id_of(key, destination.uid, self._domain)
         data = to_bytes(payload, recipient=recipient, message_id=message_id)
         client = await self._connect()

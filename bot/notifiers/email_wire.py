@@ -16,7 +16,7 @@ from bot.core.text.characters import one_line
 
 _LINE = 76  # of encoded words; RFC 2047 allows 76
 _SAFE = re.compile(r"[\x20-\x7e]*")
-_POLICY = policy.SMTP.clone(max_line_length=998)
+_POLICY = policy.SMTP
 _BAD_BODY = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")  # a NUL passes EmailMessage, a surrogate breaks it
 
 
