@@ -1,17 +1,22 @@
 """What every command begins with: the configuration, and the store if it reads or writes."""
 
+import asyncio
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from bot.clock import SystemClock
 from bot.config.load import load, missing_secrets
 from bot.config.settings import Settings
 from bot.core.errors import ConfigError
+from bot.core.model.route import DestinationUid
+from bot.store.store import Store, open_store
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+T = TypeVar("T")
 
 
 def config_option(function: Command) -> Command:
@@ -33,3 +38,20 @@ def settings_of(config: str | None, *, with_secrets: bool = False) -> Settings:
     if with_secrets and (missing := missing_secrets(settings)):
         raise ConfigError(missing)
     return settings
+
+
+def ask(settings: Settings, question: Callable[[Store], Awaitable[T]]) -> T:
+    """Open the store beside whoever runs, ask one thing, close it."""
+
+    async def asked() -> T:
+        store = await open_store(settings.state, base=settings.folder, ops=ops_of(settings))
+        try:
+            return await question(store)
+        finally:
+            await store.close(now=SystemClock().now())
+
+    return asyncio.run(asked())
+
+
+def ops_of(settings: Settings) -> DestinationUid | None:
+    return DestinationUid(settings.ops) if settings.ops is not None else None

@@ -1,7 +1,9 @@
 """What commands print: tables for people, JSON for programs, one line for each thing that happened."""
 
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import click
@@ -26,6 +28,19 @@ def round_lines(done: "Round") -> Iterator[str]:
     yield f"{len(done.polls)} feeds polled, {new} new entries, {sent} messages sent{waiting}"
 
 
+def when(at: datetime | None, now: datetime) -> str:
+    """How long ago, or how soon: "3 min ago", "in 12 min"; "-" for never."""
+    if at is None:
+        return "-"
+    seconds = (at - now).total_seconds()
+    size = abs(seconds)
+    if size < 1:
+        return "now"
+    unit, name = next((u, n) for u, n in ((86400, "d"), (3600, "h"), (60, "min"), (1, "s")) if size >= u)
+    words = f"{size / unit:.0f} {name}"
+    return f"in {words}" if seconds > 0 else f"{words} ago"
+
+
 def print_json(value: object) -> None:
     click.echo(json.dumps(value, ensure_ascii=False, indent=2))
 
@@ -35,8 +50,6 @@ def print_table(rows: Sequence[Mapping[str, str]], *, empty: str) -> None:
     if not rows:
         click.echo(empty)
         return
-    import sys
-
     if sys.stdout.isatty():
         _print_rich(rows)
         return

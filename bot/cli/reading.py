@@ -1,0 +1,120 @@
+"""`latest`, `tags`, `feeds`: answers from the store, beside a running bot or without one."""
+
+from datetime import datetime
+
+import click
+
+from bot.cli.loading import ask, config_option, settings_of
+from bot.cli.output import print_json, print_table, when
+from bot.clock import SystemClock
+from bot.config.settings import Settings
+from bot.core.model.entry import Entry
+from bot.core.model.feed import FeedState
+from bot.core.query import LatestQuery, parse_latest
+from bot.core.render import display_date, display_title, entry_record
+from bot.core.tags import fold, nearest
+from bot.store.store import Store
+
+
+@click.command()
+@click.argument("text", nargs=-1, metavar="[TAG]")
+@click.option("-n", "--count", type=click.IntRange(1, 1000), help="How many entries.")
+@click.option("--json", "as_json", is_flag=True, help="For programs: an array, newest first.")
+@config_option
+def latest(text: tuple[str, ...], count: int | None, as_json: bool, config: str | None) -> int:
+    """The newest entries, or those with a tag: `latest bgp`, `latest bgp 3`, `latest feed:ai-networking`."""
+    settings = settings_of(config)
+    query, entries, tags = ask(settings, lambda store: _find(store, " ".join(text), count))
+    if not entries and query.tag is not None:
+        click.echo(_unknown(query.tag, tags), err=True)
+        return 1
+    if as_json:
+        print_json([dict(entry_record(entry)) for entry in entries])
+    elif not entries:
+        click.echo("no entries yet; `feedbell once` polls the feeds")
+    for entry in [] if as_json else entries:
+        _print_entry(entry, settings)
+    return 0
+
+
+async def _find(store: Store, text: str, count: int | None) -> tuple[LatestQuery, list[Entry], list[str]]:
+    tags = [tag for tag, _ in await store.tags()]
+    feeds = [state.feed.id for state in await store.feeds()]
+    query = parse_latest(text, known_tags=frozenset(map(fold, tags)), known_feeds=feeds)
+    entries = await store.latest(
+        tag=None if query.tag is None else fold(query.tag), feed=query.feed, limit=count or query.count
+    )
+    return query, list(entries), tags
+
+
+def _unknown(tag: str, tags: list[str]) -> str:
+    near = nearest(tag, tags)
+    meant = f"; did you mean {' or '.join(near)}?" if near else ""
+    known = ", ".join(sorted(tags, key=fold)) or "none yet"
+    return f"no post tagged {tag}{meant}; tags: {known}"
+
+
+def _print_entry(entry: Entry, settings: Settings) -> None:
+    click.secho(display_title(entry), bold=True)
+    facts = (", ".join(entry.tags), display_date(entry, timezone=settings.timezone), entry.feed_title)
+    click.echo(" · ".join(fact for fact in facts if fact))
+    if entry.link:
+        click.echo(entry.link)
+    if entry.text:
+        click.echo(str(entry_record(entry)["summary"]))
+    click.echo()
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@config_option
+def tags(as_json: bool, config: str | None) -> None:
+    """Every tag with its count, most used first."""
+    found = ask(settings_of(config), lambda store: store.tags())
+    if as_json:
+        print_json([{"tag": tag, "entries": count} for tag, count in found])
+        return
+    print_table([{"tag": tag, "entries": str(count)} for tag, count in found], empty="no tags yet")
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@config_option
+def feeds(as_json: bool, config: str | None) -> None:
+    """Every feed: last and next poll, last new entry, error."""
+    states = ask(settings_of(config), lambda store: store.feeds())
+    if as_json:
+        print_json([feed_record(state) for state in states])
+        return
+    now = SystemClock().now()
+    print_table([feed_row(state, now) for state in states], empty="no feeds yet; `feedbell once` reads the file")
+
+
+def feed_record(state: FeedState) -> dict[str, object]:
+    times = {
+        "last_poll": state.last_poll_at,
+        "next_poll": state.next_poll_at,
+        "last_ok": state.last_ok_at,
+        "last_new": state.last_new_at,
+        "failing_since": state.failing_since,
+        "paused": state.paused_at,
+    }
+    return {
+        "id": state.feed.id,
+        "url": state.feed.url,
+        "title": state.title,
+        "failures": state.failures,
+        "error": state.error,
+        "stopped": state.stopped,
+        **{name: at.isoformat() if at is not None else None for name, at in times.items()},
+    }
+
+
+def feed_row(state: FeedState, now: datetime) -> dict[str, str]:
+    return {
+        "feed": state.feed.id,
+        "last poll": when(state.last_poll_at, now),
+        "next poll": "paused" if state.paused_at else "never" if state.stopped else when(state.next_poll_at, now),
+        "last new": when(state.last_new_at, now),
+        "state": state.stopped or state.error or ("ok" if state.primed_at else "not polled yet"),
+    }
