@@ -1,0 +1,163 @@
+"""What commands try by hand: preview, a test message, and everything that `check --online` looks at."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from bot.app.parts import Observers, Parts, built, destinations_of, opened
+from bot.config.settings import Settings
+from bot.core.delivery_id import idem
+from bot.core.errors import FetchError, NotifyError, ParseError, UsageError
+from bot.core.model.delivery import Delivery, DeliveryKind, Destination, Options, Owed
+from bot.core.model.entry import Entry
+from bot.core.model.feed import Feed, Fetched, Validators
+from bot.core.model.message import Payload
+from bot.core.model.route import DestinationUid
+from bot.core.owing import deliveries_of
+from bot.ports import Clock
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """One thing that was looked at online."""
+
+    what: str
+    ok: bool
+    words: str
+
+
+@asynccontextmanager
+async def _parts(settings: Settings, clock: Clock) -> AsyncIterator[Parts]:
+    observers = Observers(polled=lambda event: None, sent=lambda event: None)
+    async with (
+        opened(settings, clock) as store,
+        built(settings, clock, store, observers=observers, wake=lambda: None) as parts,
+    ):
+        yield parts
+
+
+async def preview(
+    settings: Settings, clock: Clock, *, feed: str | None, to: str | None, guid: str | None
+) -> Mapping[DestinationUid, Payload]:
+    """The payload of one entry for each destination, from the code that sends. Raises UsageError."""
+    async with _parts(settings, clock) as parts:
+        entry = await _chosen(parts, feed=feed, guid=guid)
+        feeds = {state.feed.id: state.feed for state in await parts.store.feeds()}
+        owed = _owed(entry, feeds[entry.feed_id], settings, to=to, clock=clock)
+        return {
+            delivery.destination: _notifier_payload(parts, Owed(delivery=delivery, entries=(entry,)))
+            for delivery in owed
+        }
+
+
+async def _chosen(parts: Parts, *, feed: str | None, guid: str | None) -> Entry:
+    if guid is not None:
+        entry = await parts.store.entry(guid)
+        if entry is None:
+            raise UsageError(f'no entry "{guid}"; `feedbell latest -n 20` lists the newest')
+        return entry
+    known = [state.feed.id for state in await parts.store.feeds()]
+    wanted = next((feed_id for feed_id in known if feed_id == feed), None)
+    if feed is not None and wanted is None:
+        raise UsageError(f'no feed "{feed}"; feeds: {", ".join(known) or "none"}')
+    entries = await parts.store.latest(feed=wanted)
+    if not entries:
+        raise UsageError("no entry is stored yet; `feedbell once` polls the feeds")
+    return entries[0]
+
+
+def _owed(entry: Entry, feed: Feed, settings: Settings, *, to: str | None, clock: Clock) -> Sequence[Delivery]:
+    """What the routes would owe; a destination that none of them takes this entry to is shown all the same."""
+    routed = deliveries_of(entry, feed, settings.to_routes(), now=clock.now(), story=None)
+    owed = {each.delivery.destination: each.delivery for each in routed}
+    if to is not None:
+        uid = DestinationUid(to)
+        return [owed.get(uid) or _plain_delivery(entry, uid, settings, clock)]
+    every = destinations_of(settings) or (DestinationUid("console"),)
+    return list(owed.values()) or [_plain_delivery(entry, uid, settings, clock) for uid in every]
+
+
+def _plain_delivery(entry: Entry, uid: DestinationUid, settings: Settings, clock: Clock) -> Delivery:
+    now = clock.now()
+    return Delivery(
+        idem=idem(entry.feed_id, entry.key.hex(), uid, DeliveryKind.ENTRY.value),
+        destination=uid,
+        kind=DeliveryKind.ENTRY,
+        due_at=now,
+        created_at=now,
+        options=Options(timezone=settings.timezone.key),
+    )
+
+
+def _notifier_payload(parts: Parts, owed: Owed) -> Payload:
+    uid = owed.delivery.destination
+    notifier = parts.notifiers.get(uid.partition(":")[0])
+    if notifier is None:
+        raise UsageError(f'"{uid}" cannot be shown: its service is not configured')
+    return notifier.to_payload(parts.render(owed))
+
+
+async def send_test(settings: Settings, clock: Clock, to: str) -> None:
+    """Send a few words to one destination at once. Raises UsageError with the service's word."""
+    uid, now = DestinationUid(to), clock.now()
+    delivery = Delivery(
+        idem=idem("", f"test|{now.isoformat()}", uid, DeliveryKind.NOTICE.value),
+        destination=uid,
+        kind=DeliveryKind.NOTICE,
+        due_at=now,
+        created_at=now,
+        notice="This is a test message of feedbell. If you can read it, alerts will arrive here.",
+    )
+    async with _parts(settings, clock) as parts:
+        payload = _notifier_payload(parts, Owed(delivery=delivery))
+        try:
+            await parts.notifiers[uid.partition(":")[0]].send(Destination(uid=uid), payload, delivery.idem)
+        except NotifyError as error:
+            raise UsageError(f"{uid} did not take it: {error}") from error
+
+
+async def try_everything(settings: Settings, clock: Clock) -> Sequence[Tried]:
+    """Fetch every feed and look at every destination, without posting or storing anything of them."""
+    async with _parts(settings, clock) as parts:
+        feeds = [await _try_feed(parts, feed) for feed in settings.to_feeds()]
+        places = [await _try_destination(parts, uid) for uid in destinations_of(settings)]
+        return [*feeds, *places, *_twins(places)]
+
+
+async def _try_feed(parts: Parts, feed: Feed) -> Tried:
+    what = f"feed {feed.id}"
+    try:
+        answer = await parts.fetcher.fetch(feed, feed.url, Validators())
+        if not isinstance(answer, Fetched):
+            return Tried(what=what, ok=True, words="not modified")
+        parsed = await parts.parser.parse(answer.body, url=answer.url, content_type=answer.content_type, listed={})
+    except (FetchError, ParseError) as error:
+        return Tried(what=what, ok=False, words=str(error))
+    return Tried(what=what, ok=True, words=f"{len(parsed.items)} entries, {parsed.title or 'no title'}")
+
+
+async def _try_destination(parts: Parts, uid: DestinationUid) -> Tried:
+    notifier = parts.notifiers.get(uid.partition(":")[0])
+    if notifier is None:
+        return Tried(what=uid, ok=False, words="its service is not configured")
+    try:
+        probe = await notifier.probe(Destination(uid=uid))
+    except NotifyError as error:
+        return Tried(what=uid, ok=False, words=str(error))
+    once = (
+        "exactly-once: yes" if probe.can_look_up else f"exactly-once: no ({probe.why_not or 'it cannot be looked up'})"
+    )
+    names = " ".join(word for word in (probe.name, probe.remote_id) if word)
+    return Tried(what=uid, ok=True, words=f"{names + ', ' if names else ''}{once}")
+
+
+def _twins(places: Sequence[Tried]) -> Sequence[Tried]:
+    """Two names that turn out to be one channel would tell everything twice."""
+    seen: dict[str, str] = {}
+    found = []
+    for place in places:
+        scheme, name = place.what.partition(":")[0], place.words.partition(", exactly-once")[0]
+        identity = f"{scheme} {name.rpartition(' ')[2]}"
+        if place.ok and name != place.words and seen.setdefault(identity, place.what) != place.what:
+            found.append(Tried(what=place.what, ok=False, words=f"is the same channel as {seen[identity]}"))
+    return found

@@ -1,0 +1,76 @@
+"""`check`, `preview`, `send-test`, `inspect`: before anything goes live."""
+
+import asyncio
+import json
+
+import click
+
+from bot.cli.loading import config_option, settings_of
+from bot.cli.output import print_json
+from bot.clock import SystemClock
+from bot.config.load import missing_secrets
+from bot.config.settings import Settings
+from bot.core.errors import ConfigError
+from bot.core.model.message import Payload
+
+
+@click.command()
+@click.option("--online", is_flag=True, help="Also try each feed, token, channel and mail server.")
+@config_option
+def check(online: bool, config: str | None) -> int:
+    """Every mistake in the configuration at once, each with file, line, key, and what is allowed."""
+    settings = settings_of(config)
+    for warning in settings.warnings:
+        click.echo(str(warning), err=True)
+    if missing := missing_secrets(settings):
+        raise ConfigError(missing)
+    click.echo(f"configuration: ok ({len(settings.feeds)} feeds, {len(settings.routes)} routes)")
+    return _check_online(settings) if online else 0
+
+
+def _check_online(settings: Settings) -> int:
+    from bot.app.trying import try_everything
+
+    tried = asyncio.run(try_everything(settings, SystemClock()))
+    for each in tried:
+        click.echo(f"{each.what}: {'ok' if each.ok else 'error'}: {each.words}", err=not each.ok)
+    return 0 if all(each.ok for each in tried) else 1
+
+
+@click.command()
+@click.option("--feed", metavar="F", help="The feed whose newest entry is shown (default: the newest of all).")
+@click.option("--to", metavar="D", help="One destination (default: all that the routes name).")
+@click.option("--guid", metavar="G", help="This entry.")
+@click.option("--json", "as_json", is_flag=True, help="The payload itself.")
+@config_option
+def preview(feed: str | None, to: str | None, guid: str | None, as_json: bool, config: str | None) -> None:
+    """Exactly what would be sent, from the production renderer."""
+    from bot.app.trying import preview as payloads_of
+
+    payloads = asyncio.run(payloads_of(settings_of(config), SystemClock(), feed=feed, to=to, guid=guid))
+    if as_json:
+        shown = [dict(payload) for payload in payloads.values()]
+        print_json(shown[0] if len(shown) == 1 else {uid: dict(payload) for uid, payload in payloads.items()})
+        return
+    for uid, payload in payloads.items():
+        click.secho(f"── {uid} ".ljust(60, "─"), bold=True)
+        click.echo(_readable(payload))
+        click.echo()
+
+
+def _readable(payload: Payload) -> str:
+    text = payload.get("text")
+    if isinstance(text, str) and set(payload) <= {"text"}:
+        return text
+    return json.dumps(payload, ensure_ascii=False, indent=2)
+
+
+@click.command("send-test")
+@click.argument("destination", metavar="D")
+@config_option
+def send_test(destination: str, config: str | None) -> None:
+    """A test message to one destination."""
+    from bot.app.trying import send_test as send
+
+    asyncio.run(send(settings_of(config), SystemClock(), destination))
+    click.echo(f"sent to {destination}")
