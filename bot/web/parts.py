@@ -1,0 +1,171 @@
+"""What the web needs from the rest of the house; `app` gives it."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from aiohttp import web
+
+from bot.config.settings import Settings
+from bot.core.model.delivery import Attempt, Delivery, DeliveryState, Destination
+from bot.core.model.entry import Entry
+from bot.core.model.feed import FeedId, FeedState
+from bot.core.model.message import Payload
+from bot.core.model.route import DestinationUid
+from bot.ports import Clock
+from bot.web.health import Alive, Ready
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DestinationRow:
+    """A destination and what it is owed."""
+
+    destination: Destination
+    name: str | None = None  # as the service calls it
+    waiting: int = 0  # due or to be retried; parked ones too
+    held: int = 0
+    dead: int = 0
+    sent: int = 0
+    last_sent_at: datetime | None = None
+    oldest_due_at: datetime | None = None  # of those that wait
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryRow:
+    """A delivery as a list shows it."""
+
+    delivery: Delivery
+    title: str = ""  # of its entry; "" for digests and notices
+    entry_key: str | None = None  # hex
+    feed_id: FeedId | None = None
+    settled_at: datetime | None = None
+    parked: bool = False  # its destination is
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """Numbers for the top of the first page."""
+
+    entries: int = 0
+    sent_today: int = 0  # in the last 24 hours
+    waiting: int = 0
+    held: int = 0
+    dead: int = 0  # in the last 7 days
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delay:
+    """How long deliveries of one day took from being due to being sent."""
+
+    day: datetime
+    median: timedelta
+    longest: timedelta
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Why a route wanted an entry, or did not."""
+
+    route: str
+    to: str
+    wanted: bool
+    reason: str
+
+
+class StatusQueries(Protocol):
+    """Read-only questions to the store; each may raise StoreUnavailable."""
+
+    async def feeds(self) -> Sequence[FeedState]: ...
+
+    async def entry_counts(self) -> Mapping[FeedId, int]: ...
+
+    async def latest(
+        self, *, tag: str | None = None, feed: FeedId | None = None, limit: int = 1
+    ) -> Sequence[Entry]: ...
+
+    async def search(self, words: Sequence[str], *, limit: int) -> Sequence[Entry]: ...
+
+    async def tags(self) -> Sequence[tuple[str, int]]: ...
+
+    async def entry(self, name: str) -> Entry | None: ...
+
+    async def deliveries_of(self, entry_id: int) -> Sequence[tuple[Delivery, Sequence[Attempt]]]: ...
+
+    async def totals(self, *, now: datetime) -> Totals: ...
+
+    async def destinations(self) -> Sequence[DestinationRow]: ...
+
+    async def deliveries(
+        self,
+        *,
+        state: DeliveryState | None = None,
+        destination: DestinationUid | None = None,
+        feed: FeedId | None = None,
+        before: int | None = None,
+        limit: int = 50,
+    ) -> Sequence[DeliveryRow]:
+        """Newest first; `before` is the id that the last page ended with."""
+
+    async def notices(self, *, limit: int) -> Sequence[tuple[datetime, str]]:
+        """What the operator was told, newest first."""
+
+    async def entries_by_week(self, *, now: datetime, weeks: int) -> Sequence[tuple[datetime, int]]:
+        """Each week's Monday and how many entries were first seen in it, oldest first, none left out."""
+
+    async def delays_by_day(self, *, now: datetime, days: int) -> Sequence[Delay]:
+        """Days on which something was sent, oldest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Polls:
+    """How polls of one hour ended."""
+
+    hour: datetime
+    ok: int = 0
+    failed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InboxMessage:
+    """One message as each platform would get it: the payloads of the notifiers, by platform."""
+
+    title: str
+    at: datetime
+    payloads: Mapping[str, Payload | str]  # "slack", "discord", "email", "console"
+
+
+class WebSub(Protocol):
+    """services.websub, as a hub sees it."""
+
+    async def confirm(self, feed_id: FeedId, query: Mapping[str, str]) -> str | None:
+        """Return the challenge to echo, or None where this subscription was not asked for."""
+
+    async def receive(self, feed_id: FeedId, body: bytes, headers: Mapping[str, str]) -> bool:
+        """Take a push; False: no such subscription. Raises Forged."""
+
+
+async def no_verdicts(_: Entry) -> Sequence[Verdict]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebParts:
+    """Everything that the web is introduced to."""
+
+    clock: Clock
+    settings: Callable[[], Settings]  # those in force: a reload may change tokens
+    status: StatusQueries
+    alive: Callable[[], Alive]
+    ready: Callable[[], Awaitable[Ready]]
+    metrics: Callable[[], Awaitable[tuple[bytes, str]]]  # the text and its content type
+    poke: Callable[[FeedId], Awaitable[bool]]  # False: no such feed
+    unsubscribe: Callable[[str], Awaitable[bool]]  # False: no such token
+    websub: WebSub | None = None
+    why: Callable[[Entry], Awaitable[Sequence[Verdict]]] = no_verdicts
+    inbox: Callable[[], Sequence[InboxMessage]] | None = None  # newest first; None: no such page
+    polls: Callable[[], Sequence[Polls]] | None = None  # since the start, at most two days, oldest first
+    chat_routes: Sequence[tuple[str, str, Handler]] = ()  # method, path, what answers; they carry their own proof

@@ -1,0 +1,214 @@
+"""The status site: read-only pages that say what is going on, and why; no script, nothing from elsewhere."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, tzinfo
+
+from aiohttp import web
+
+from bot.core.model.delivery import DeliveryState
+from bot.core.model.feed import FeedId, FeedState
+from bot.core.model.route import DestinationUid
+from bot.core.tags import fold
+from bot.web.charts import Chart, delay_chart, entries_chart, polls_chart
+from bot.web.inbox import Inbox
+from bot.web.moments import Moments, plural
+from bot.web.parts import DestinationRow, Totals, WebParts
+from bot.web.view import View
+
+LATEST = 12
+FEED_ENTRIES = 50
+FOUND = 50
+DELIVERIES = 50
+WEEKS = 26
+DAYS = 14
+NOTICES = 8
+QUERY = 200  # characters that are looked at (T20)
+_TOKEN = re.compile(r"[A-Za-z0-9._~=-]{1,500}")
+
+
+class Site:
+    """The pages' handlers."""
+
+    def __init__(self, parts: WebParts) -> None:
+        self._parts = parts
+        self._ask = parts.status
+        self._view = View()
+        self._inbox = Inbox(parts.inbox, self.page) if parts.inbox is not None else None
+
+    def routes(self) -> list[web.RouteDef]:
+        pages = [
+            web.get("/", self.overview),
+            web.get("/feeds", self.feeds),
+            web.get("/feeds/{feed}", self.feed),
+            web.get("/entries/{name}", self.entry),
+            web.get("/destinations", self.destinations),
+            web.get("/deliveries", self.deliveries),
+            web.get("/search", self.search),
+            web.get("/static/{name}", self.static),
+            web.get("/unsubscribe/{token}", self.ask_unsubscribe),
+            web.post("/unsubscribe/{token}", self.unsubscribe),
+        ]
+        return [*pages, *(self._inbox.routes() if self._inbox else ())]
+
+    # --- pages -------------------------------------------------------------------------------------------------------
+
+    async def overview(self, request: web.Request) -> web.Response:
+        now = self._parts.clock.now()
+        feeds, destinations = await self._ask.feeds(), await self._ask.destinations()
+        totals = await self._ask.totals(now=now)
+        facts = {
+            "feeds": feeds,
+            "counts": await self._ask.entry_counts(),
+            "destinations": destinations,
+            "totals": totals,
+            "concerns": concerns(feeds, destinations, totals),
+            "latest": await self._ask.latest(limit=LATEST),
+            "known_tags": await self._ask.tags(),
+            "notices": await self._ask.notices(limit=NOTICES),
+            "charts": await self._charts(now),
+        }
+        return self.page("overview.html", facts)
+
+    async def _charts(self, now: datetime) -> Sequence[Chart]:
+        """Those that have something to show."""
+        at = Moments(now=now, zone=self._zone())
+        weeks = await self._ask.entries_by_week(now=now, weeks=WEEKS)
+        delays = await self._ask.delays_by_day(now=now, days=DAYS)
+        polls = self._parts.polls() if self._parts.polls else ()
+        found = [entries_chart(weeks, at)] if any(count for _, count in weeks) else []
+        found += [delay_chart(delays, at, days=DAYS, zone=self._zone())] if delays else []
+        return [*found, *([polls_chart(polls, at)] if polls else [])]
+
+    async def feeds(self, request: web.Request) -> web.Response:
+        return self.page("feeds.html", {"feeds": await self._ask.feeds(), "counts": await self._ask.entry_counts()})
+
+    async def feed(self, request: web.Request) -> web.Response:
+        feed_id = FeedId(request.match_info["feed"])
+        state = next((one for one in await self._ask.feeds() if one.feed.id == feed_id), None)
+        if state is None:
+            raise web.HTTPNotFound
+        facts = {
+            "state": state,
+            "count": (await self._ask.entry_counts()).get(feed_id, 0),
+            "entries_of_feed": await self._ask.latest(feed=feed_id, limit=FEED_ENTRIES),
+        }
+        return self.page("feed.html", facts)
+
+    async def entry(self, request: web.Request) -> web.Response:
+        """What `feedbell why` prints."""
+        entry = await self._ask.entry(request.match_info["name"])
+        if entry is None:
+            raise web.HTTPNotFound
+        facts = {
+            "entry": entry,
+            "verdicts": await self._parts.why(entry),
+            "deliveries": await self._ask.deliveries_of(entry.id),
+        }
+        return self.page("entry.html", facts)
+
+    async def destinations(self, request: web.Request) -> web.Response:
+        return self.page("destinations.html", {"destinations": await self._ask.destinations()})
+
+    async def deliveries(self, request: web.Request) -> web.Response:
+        query = request.query
+        state = next((one for one in DeliveryState if one.value == query.get("state")), None)
+        destination, feed = query.get("destination") or None, query.get("feed") or None
+        rows = await self._ask.deliveries(
+            state=state,
+            destination=DestinationUid(destination) if destination else None,
+            feed=FeedId(feed) if feed else None,
+            before=_number(query.get("before")),
+            limit=DELIVERIES + 1,
+        )
+        facts = {
+            "rows": rows[:DELIVERIES],
+            "more": rows[DELIVERIES - 1].delivery.id if len(rows) > DELIVERIES else None,
+            "chosen": {"state": state.value if state else "", "destination": destination or "", "feed": feed or ""},
+            "states": [one.value for one in DeliveryState],
+            "destinations": [row.destination.uid for row in await self._ask.destinations()],
+            "feeds": [one.feed.id for one in await self._ask.feeds()],
+        }
+        return self.page("deliveries.html", facts)
+
+    async def search(self, request: web.Request) -> web.Response:
+        """Words, a tag, or both: the tag then has to be among the entry's own."""
+        words = request.query.get("q", "")[:QUERY].replace("\0", " ").strip()
+        tag = request.query.get("tag", "")[:QUERY].replace("\0", " ").strip()
+        if words:
+            found = await self._ask.search(words.split(), limit=FOUND)
+            found = [one for one in found if not tag or fold(tag) in map(fold, (*one.tags, *one.section))]
+        else:
+            found = await self._ask.latest(tag=fold(tag), limit=FOUND) if tag else ()
+        facts = {"words": words, "tag": tag, "found": found, "known_tags": await self._ask.tags(), "limit": FOUND}
+        return self.page("search.html", facts)
+
+    async def static(self, request: web.Request) -> web.Response:
+        return self._view.static(request.match_info["name"])
+
+    # --- unsubscribing from mail -------------------------------------------------------------------------------------
+
+    async def ask_unsubscribe(self, request: web.Request) -> web.Response:
+        """A scanner of mails opens every link: opening this one changes nothing (T24)."""
+        _token(request)
+        return self.page("unsubscribe.html", {"done": False, "bare": True})
+
+    async def unsubscribe(self, request: web.Request) -> web.Response:
+        if not await self._parts.unsubscribe(_token(request)):
+            raise web.HTTPNotFound(text="this link is not, or no longer, known")
+        return self.page("unsubscribe.html", {"done": True, "bare": True})
+
+    # --- what every page shares --------------------------------------------------------------------------------------
+
+    def page(self, name: str, facts: Mapping[str, object], *, status: int = 200) -> web.Response:
+        shared = {"bare": False, "has_inbox": self._inbox is not None, "here": name.removesuffix(".html")}
+        now = self._parts.clock.now()
+        return self._view.page(name, now=now, zone=self._zone(), facts={**shared, **facts}, status=status)
+
+    def error(self, request: web.Request, error: web.HTTPException, *, as_page: bool) -> web.Response:
+        """Return `error` as a page for people, as a line for machines, with its headers."""
+        kept = {name: value for name, value in error.headers.items() if name in _KEPT}
+        if as_page:
+            facts = {"status": error.status, "reason": error.reason, "bare": True}
+            answer = self.page("error.html", facts, status=error.status)
+        else:
+            words = error.text if error.text and not error.text.startswith(str(error.status)) else error.reason
+            answer = web.json_response({"error": words.lower()}, status=error.status)
+        answer.headers.update(kept)
+        return answer
+
+    def _zone(self) -> tzinfo:
+        return self._parts.settings().timezone
+
+
+_KEPT = {"Allow", "WWW-Authenticate", "Retry-After"}
+
+
+def concerns(
+    feeds: Sequence[FeedState], destinations: Sequence[DestinationRow], totals: Totals
+) -> tuple[tuple[str, str], ...]:
+    """What somebody should look at: words, and where. Empty when all is well."""
+    failing = sum(1 for one in feeds if one.failures and not one.stopped)
+    stopped = sum(1 for one in feeds if one.stopped)
+    parked = sum(1 for row in destinations if row.destination.parked)
+    unwell = sum(1 for row in destinations if row.destination.unwell_since and not row.destination.parked)
+    found: list[tuple[int, Callable[[int], str], str]] = [
+        (failing, lambda n: f"{plural(n, 'feed')} can’t be read", "/feeds"),
+        (stopped, lambda n: f"{plural(n, 'feed is', 'feeds are')} gone", "/feeds"),
+        (parked, lambda n: f"{plural(n, 'destination is', 'destinations are')} parked", "/destinations"),
+        (unwell, lambda n: f"{plural(n, 'destination')} can’t be reached", "/destinations"),
+        (totals.held, lambda n: f"{plural(n, 'message waits', 'messages wait')} for you", "/deliveries?state=held"),
+        (totals.dead, lambda n: f"{plural(n, 'message was', 'messages were')} given up", "/deliveries?state=dead"),
+    ]
+    return tuple((words(count), where) for count, words, where in found if count)
+
+
+def _token(request: web.Request) -> str:
+    token = request.match_info["token"]
+    if not _TOKEN.fullmatch(token):
+        raise web.HTTPNotFound(text="this link is not, or no longer, known")
+    return token
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 19 else None
