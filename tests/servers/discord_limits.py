@@ -79,6 +79,8 @@ def message_errors(body: Json) -> Json:
     """Return the error tree of a message; empty when Discord would take its form."""
     errors = Errors()
     errors.text(body.get("content"), ("content",), 2000)
+    if isinstance(body.get("content"), str) and len(body["content"].strip()) <= 2000 < len(body["content"]):
+        errors.add(("content",), "BASE_TYPE_MAX_LENGTH", "Must be 2000 or fewer in length.")  # not trimmed here
     nonce = body.get("nonce")
     if nonce is not None and (isinstance(nonce, bool) or not isinstance(nonce, str | int) or len(str(nonce)) > 25):
         errors.add(("nonce",), "NONCE_TYPE_TOO_LONG", "Invalid nonce: Must be 25 or fewer in length.")
@@ -183,17 +185,25 @@ def _mentions(errors: Errors, allowed: object) -> None:
         errors.add(path, "DICT_TYPE_CONVERT", "Only dictionaries may be used in a DictType")
         return
     parse = allowed.get("parse") or []
+    for odd in sorted(set(allowed) - {"parse", "roles", "users", "replied_user"}):
+        errors.add((*path, odd), "BASE_TYPE_CHOICES", "allowed_mentions has no such key")
     for kind in set(parse) - MENTION_KINDS:
         errors.add((*path, "parse"), "BASE_TYPE_CHOICES", f"Value {kind!r} must be one of {sorted(MENTION_KINDS)}.")
     for kind in ("roles", "users"):
-        ids = allowed.get(kind) or []
-        if kind in parse and ids:
-            text = f'parse:["{kind}"] and {kind}: [ids...] are mutually exclusive.'
-            errors.add(path, "MESSAGE_ALLOWED_MENTIONS_PARSE_EXCLUSIVE", text)
-        if len(ids) > 100:
-            errors.add((*path, kind), "BASE_TYPE_MAX_LENGTH", "Must be 100 or fewer in length.")
-        if not all(SNOWFLAKE.fullmatch(str(one)) for one in ids):
-            errors.add((*path, kind), "NUMBER_TYPE_COERCE", "Value is not snowflake.")
+        _mention_ids(errors, allowed.get(kind) or [], kind, parsed=kind in parse)
+
+
+def _mention_ids(errors: Errors, ids: list[object], kind: str, *, parsed: bool) -> None:
+    path = ("allowed_mentions",)
+    if parsed and ids:
+        text = f'parse:["{kind}"] and {kind}: [ids...] are mutually exclusive.'
+        errors.add(path, "MESSAGE_ALLOWED_MENTIONS_PARSE_EXCLUSIVE", text)
+    if len(set(map(str, ids))) != len(ids):
+        errors.add((*path, kind), "SET_TYPE_ALREADY_CONTAINS_VALUE", "The set already contains this value")
+    if len(ids) > 100:
+        errors.add((*path, kind), "BASE_TYPE_MAX_LENGTH", "Must be 100 or fewer in length.")
+    if not all(SNOWFLAKE.fullmatch(str(one)) for one in ids):
+        errors.add((*path, kind), "NUMBER_TYPE_COERCE", "Value is not snowflake.")
 
 
 def command_errors(commands: object) -> Json:

@@ -31,7 +31,7 @@ class Fault:
     """One entry of the list; `match` is a part of the request's line, such as `chat.postMessage` or `RCPT a@b`.
 
     The first `skip` requests that match pass, then each `every`-th is struck, `times` times (None: until cleared).
-    `at` of None means half of the answer.
+    `at` of None means the head and half of the body.
     """
 
     kind: str
