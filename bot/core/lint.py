@@ -56,12 +56,18 @@ def lint(parsed: ParsedFeed, fetched: Fetched) -> tuple[Finding, ...]:
 
 
 def config_block(
-    parsed: ParsedFeed, fetched: Fetched, *, url: str, to: str = "slack:#news", taken: Collection[str] = ()
+    parsed: ParsedFeed,
+    fetched: Fetched,
+    *,
+    url: str,
+    to: str = "slack:#news",
+    taken: Collection[str] = (),
+    allow_private: Sequence[str] = (),
 ) -> str:
     """Return a ready `[[feeds]]` and `[[routes]]` block.
 
     A feed that moved for good is written with its new address. Its tags stand in the route as a comment, so that
-    nothing is filtered by accident.
+    nothing is filtered by accident. `allow_private` holds the networks that the feed was found in.
     """
     items = _items(parsed)
     section = decide_section([item.categories for item in items], title=parsed.title).names
@@ -69,6 +75,9 @@ def config_block(
     address = fetched.url if moved else url
     feed_id = propose_id(parsed.title, address, taken=taken)
     lines = [feed_block(feed_id, address, title=parsed.title, section=section[0] if len(section) == 1 else None)]
+    if allow_private:
+        networks = ", ".join(_quoted(network) for network in allow_private)
+        lines[0] += f"allow_private = [{networks}]\n"
     lines += ["[[routes]]", f"to = {_quoted(to)}", f"feeds = [{_quoted(feed_id)}]"]
     if tags := _tags(items, section):
         chosen = ", ".join(_quoted(tag) for tag in tags[:MAX_TAGS_SHOWN])

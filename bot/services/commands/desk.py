@@ -1,0 +1,182 @@
+"""What every command needs: the store, who may see what, and the words of an answer."""
+
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+from typing import Protocol
+
+from bot.core.model.delivery import Destination
+from bot.core.model.entry import Entry
+from bot.core.model.feed import Feed, FeedId, FeedState, Fetched
+from bot.core.model.message import Block, Message, MessageKind, Paragraph, Text
+from bot.core.model.route import DestinationUid, Route
+from bot.core.tags import fold, fold_all
+from bot.core.text.characters import clean, one_line
+from bot.core.text.graphemes import cut
+from bot.ports import Clock, Parser, WakeUp
+from bot.services.commands.asking import Answer, Who
+
+NAMED = 1_500  # characters of a list of tags; any message has room for it
+ECHO = 100  # characters of what somebody typed that an answer repeats
+
+
+class HasDestination(Protocol):
+    """A destination's row with whatever else the store tells of it."""
+
+    @property
+    def destination(self) -> Destination: ...
+
+
+class CommandStore(Protocol):
+    """The part of the store that commands use; see ports.Store for the rules."""
+
+    async def feeds(self) -> Sequence[FeedState]: ...
+
+    async def latest(
+        self,
+        *,
+        tag: str | None = None,
+        feed: FeedId | None = None,
+        limit: int = 1,
+        feeds: frozenset[FeedId] | None = None,
+    ) -> Sequence[Entry]: ...
+
+    async def search(
+        self, words: Sequence[str], *, limit: int, feeds: frozenset[FeedId] | None = None
+    ) -> Sequence[Entry]: ...
+
+    async def tags(self, *, feeds: frozenset[FeedId] | None = None) -> Sequence[tuple[str, int]]: ...
+
+    async def waiting(self) -> int: ...
+
+    async def destination_rows(self) -> Sequence[HasDestination]: ...
+
+    async def add_chat_feed(
+        self, feed: Feed, destination: DestinationUid, tags: Sequence[str], *, who: str, now: datetime
+    ) -> bool:
+        """Writes the audit line too, as do the next three. False: the id is taken."""
+
+    async def remove_chat_feed(self, feed_id: FeedId, *, who: str, now: datetime) -> bool: ...
+
+    async def pause_feed(self, feed_id: FeedId, *, who: str, now: datetime) -> bool: ...
+
+    async def resume_feed(self, feed_id: FeedId, *, who: str, now: datetime) -> bool: ...
+
+    async def follows_of(self, uid: DestinationUid) -> Sequence[str]: ...
+
+    async def add_follow(self, uid: DestinationUid, tag: str, *, now: datetime) -> bool: ...
+
+    async def remove_follow(self, uid: DestinationUid, tag: str) -> bool: ...
+
+
+class Pages(Protocol):
+    """The guarded fetcher."""
+
+    async def get_page(self, url: str, *, from_chat: bool) -> Fetched:
+        """Raises FetchError, AddressRefused."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """What may be shown at a place. `only` is None where everything may."""
+
+    states: tuple[FeedState, ...]
+    only: frozenset[FeedId] | None = None
+
+    @property
+    def ids(self) -> tuple[FeedId, ...]:
+        return tuple(state.feed.id for state in self.states)
+
+    @property
+    def sections(self) -> frozenset[str]:
+        """Folded names that reach entries, though they are no tags."""
+        named = {state.feed.section for state in self.states if state.feed.section}
+        return fold_all((*named, *(name for state in self.states for name in state.memory.section or ())))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """Given to each command."""
+
+    store: CommandStore
+    clock: Clock
+    routes: Callable[[], Awaitable[Sequence[Route]]]
+    pages: Pages
+    parser: Parser
+    wake: WakeUp
+    admins: Callable[[], Collection[str]]
+    timezone: Callable[[], tzinfo]
+
+    def is_admin(self, who: Who) -> bool:
+        return not who.is_bot and who.id in self.admins()
+
+    async def scope(self, who: Who) -> Scope:
+        """Return what `who` may be shown: a feed with credentials only where a route gives it to this place (T21)."""
+        states = tuple(await self.store.feeds())
+        guarded = [state for state in states if state.feed.auth is not None]
+        if not guarded:
+            return Scope(states=states)
+        places = await self._places(who)
+        routes = [route for route in await self.routes() if route.name != "follow" and places.intersection(route.to)]
+        hidden = {state.feed.id for state in guarded if not any(_gives(route, state.feed) for route in routes)}
+        shown = tuple(state for state in states if state.feed.id not in hidden)
+        if not hidden:
+            return Scope(states=shown)
+        return Scope(states=shown, only=frozenset(state.feed.id for state in shown))
+
+    async def _places(self, who: Who) -> frozenset[DestinationUid]:
+        """Return every spelling of the place: a route may name a channel that the service knows by its id."""
+        service, _, address = who.place.partition(":")
+        rows = await self.store.destination_rows()
+        resolved = (
+            row.destination.uid
+            for row in rows
+            if row.destination.remote_id == address and row.destination.uid.startswith(f"{service}:")
+        )
+        return frozenset({who.place, *who.names, *resolved})
+
+    def say(self, *lines: str, heading: str | None = None, blocks: tuple[Block, ...] = ()) -> Message:
+        """Return a message of plain words, each line a paragraph."""
+        shown = (line for text in lines for line in clean(text).split("\n") if line.strip())
+        paragraphs = tuple(Paragraph(spans=(Text(text=line.strip()),)) for line in shown)
+        return Message(
+            kind=MessageKind.LIST,
+            key="",
+            created_at=self.clock.now(),
+            heading=heading,
+            blocks=(*paragraphs, *blocks),
+        )
+
+    def tell(self, *lines: str) -> Answer:
+        return Answer(message=self.say(*lines))
+
+
+def _gives(route: Route, feed: Feed) -> bool:
+    return not feed.from_chat if route.feeds is None else feed.id in route.feeds
+
+
+def echo(text: str) -> str:
+    """Return what somebody typed as it is repeated to them."""
+    return cut(one_line(text), ECHO)
+
+
+def listed(names: Sequence[str], *, room: int = NAMED) -> str:
+    """Return names in one line, as many as find room."""
+    shown, used = 0, 0
+    for name in names:
+        used += len(name) + 2
+        if used > room:
+            break
+        shown += 1
+    more = f" and {len(names) - shown} more" if shown < len(names) else ""
+    return ", ".join(names[:shown]) + more
+
+
+def in_order(tags: Mapping[str, int] | Sequence[tuple[str, int]]) -> list[str]:
+    """Return the names of tags as a dictionary has them."""
+    pairs = tags.items() if isinstance(tags, Mapping) else tags
+    return [one_line(name) for name, _ in sorted(pairs, key=lambda pair: fold(pair[0]))]
+
+
+def amount(count: int, one: str, many: str | None = None) -> str:
+    return f"{count} {one if count == 1 else many or one + 's'}"

@@ -1,0 +1,60 @@
+"""Commands for direct messages: follow, unfollow, following. They go the way of every delivery (small print 22)."""
+
+from collections.abc import Iterable
+
+from bot.core.errors import UsageError
+from bot.core.tags import fold, fold_all, nearest
+from bot.core.text.characters import one_line
+from bot.services.commands.asking import Answer, Asked, Button
+from bot.services.commands.desk import Desk, echo, in_order, listed
+
+MOST = 50  # tags that one person may follow
+MAX_TAG = 100  # characters
+_QUOTES = "\"'“”„‘’ "
+
+
+async def follow(desk: Desk, asked: Asked) -> Answer:
+    tag = _tag(asked, "follow")
+    followed = await desk.store.follows_of(asked.who.dm)
+    if fold(tag) in fold_all(followed):
+        return desk.tell(f"you follow {tag} already")
+    if len(followed) >= MOST:
+        raise UsageError(f"you follow {MOST} tags, which is the most; unfollow one first")
+    await desk.store.add_follow(asked.who.dm, tag, now=desk.clock.now())
+    desk.wake()
+    lines = [f"you follow {tag}: each new post with that tag comes to you as a direct message"]
+    scope = await desk.scope(asked.who)
+    names = in_order(await desk.store.tags(feeds=scope.only))
+    if fold(tag) not in fold_all(names):
+        near = nearest(tag, names)
+        lines.append("No post has that tag yet." + (f" Did you mean {' or '.join(near)}?" if near else ""))
+    return Answer(message=desk.say(*lines), buttons=(Button(label="Unfollow", name="unfollow", text=tag),))
+
+
+async def unfollow(desk: Desk, asked: Asked) -> Answer:
+    tag = _tag(asked, "unfollow")
+    if await desk.store.remove_follow(asked.who.dm, tag):
+        desk.wake()
+        return desk.tell(f"you follow {tag} no more")
+    return desk.tell(f"you do not follow {tag}; {_followed(await desk.store.follows_of(asked.who.dm))}")
+
+
+async def following(desk: Desk, asked: Asked) -> Answer:
+    return desk.tell(_followed(await desk.store.follows_of(asked.who.dm)))
+
+
+def _followed(tags: Iterable[str]) -> str:
+    names = sorted(map(echo, tags), key=fold)
+    return f"you follow: {listed(names)}" if names else "you follow no tag; /feedbell follow TAG"
+
+
+def _tag(asked: Asked, command: str) -> str:
+    text = one_line(asked.text)
+    if text[:4].casefold() == "tag:":
+        text = text[4:]
+    tag = text.strip(_QUOTES)
+    if not fold(tag):
+        raise UsageError(f"{command} which tag? /feedbell {command} TAG")
+    if len(tag) > MAX_TAG:
+        raise UsageError(f"a tag has {MAX_TAG} characters at most")
+    return tag
