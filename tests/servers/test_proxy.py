@@ -9,8 +9,8 @@ from tests.servers.feeds import Document, FeedServer
 from tests.servers.proxy import Cut, Proxy
 
 
-async def ask(url: str) -> bytes:
-    timeout = aiohttp.ClientTimeout(total=2)
+async def ask(url: str, *, seconds: float = 20) -> bytes:
+    timeout = aiohttp.ClientTimeout(total=seconds)
     async with aiohttp.ClientSession(timeout=timeout) as session, session.get(url) as answer:
         return await answer.read()
 
@@ -46,5 +46,5 @@ async def test_a_stall_or_a_drip_runs_into_the_clients_timeout(how: str) -> None
         feeds.serve("/f", Document(body=b"x" * 1000))
         proxy.cut(Cut(side="response", at=10, how=how, seconds=1 if how == "drip" else 0))
         with pytest.raises(TimeoutError):
-            await ask(f"{proxy.url}/f")
+            await ask(f"{proxy.url}/f", seconds=0.5)
         assert proxy.connections[0].down < 20
