@@ -5,6 +5,7 @@ import pwd
 import shutil
 import socket
 import subprocess
+import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -73,23 +74,23 @@ def _unprivileged() -> dict[str, int] | None:
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server() -> Iterator[Server]:
     pytest.importorskip("psycopg", reason="psycopg is not installed")
     user = _unprivileged()
     if _program("initdb") is None or _program("pg_ctl") is None or user is None:
         pytest.skip("PostgreSQL's initdb and pg_ctl are not to be had")
-    folder = Path(tmp_path_factory.mktemp("postgres") / "data")
-    folder.mkdir(mode=0o700)
+    # Not below pytest's own folder, which only we may enter.
+    folder = Path(tempfile.mkdtemp(prefix="feedbell-postgres-"))
     if user:
         os.chown(folder, user["user"], user["group"])
-        for parent in folder.parents:
-            if parent.stat().st_uid == os.geteuid() and parent.name.startswith(("pytest-", "postgres")):
-                parent.chmod(0o711)
     found = Server(folder, _free_port(), user)
-    found.init()
-    found.start()
-    yield found
-    found.stop()
+    try:
+        found.init()
+        found.start()
+        yield found
+        found.stop()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture
