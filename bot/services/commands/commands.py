@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import replace
 from datetime import timedelta, tzinfo
 from math import ceil
 
@@ -54,6 +55,7 @@ class Commands:
 
     async def answer(self, asked: Asked) -> Answer:
         """Answer a command. Nothing that a person types or the store does makes this raise."""
+        asked = replace(asked, name=_storable(asked.name), text=_storable(asked.text))
         try:
             self._limit(asked.who)
             command = _find(asked)
@@ -77,7 +79,7 @@ class Commands:
             found = await self._desk.store.tags(feeds=scope.only)
         except StoreError:
             return ()
-        return _choices(prefix, [one_line(name) for name, _ in found])
+        return _choices(_storable(prefix), [one_line(name) for name, _ in found])
 
     async def complete_feeds(self, prefix: str, who: Who) -> Sequence[str]:
         """Return at most 25 feeds' ids, likewise."""
@@ -87,7 +89,7 @@ class Commands:
             scope = await self._desk.scope(who)
         except StoreError:
             return ()
-        return _choices(prefix, scope.ids)
+        return _choices(_storable(prefix), scope.ids)
 
     def _may_complete(self, who: Who) -> bool:
         now = self._desk.clock.monotonic()
@@ -115,6 +117,11 @@ class Commands:
             raise UsageError(
                 f"only people in admins of the configuration may {command.name} feeds; your id is {asked.who.id}"
             )
+
+
+def _storable(text: str) -> str:
+    """Return `text` without what no database takes: NUL, and surrogates that stand alone."""
+    return text.encode("utf-8", "replace").decode().replace("\0", "")
 
 
 def _find(asked: Asked) -> Command:

@@ -14,7 +14,11 @@ _QUOTES = "\"'“”„‘’ "
 
 
 async def follow(desk: Desk, asked: Asked) -> Answer:
-    tag = _tag(asked, "follow")
+    typed = _tag(asked, "follow")
+    scope = await desk.scope(asked.who)
+    names = in_order(await desk.store.tags(feeds=scope.only))
+    known = next((name for name in names if fold(name) == fold(typed)), None)
+    tag = known or typed.removeprefix("#")
     followed = await desk.store.follows_of(asked.who.dm)
     if fold(tag) in fold_all(followed):
         return desk.tell(f"you follow {tag} already")
@@ -23,9 +27,7 @@ async def follow(desk: Desk, asked: Asked) -> Answer:
     await desk.store.add_follow(asked.who.dm, tag, now=desk.clock.now())
     desk.wake()
     lines = [f"you follow {tag}: each new post with that tag comes to you as a direct message"]
-    scope = await desk.scope(asked.who)
-    names = in_order(await desk.store.tags(feeds=scope.only))
-    if fold(tag) not in fold_all(names):
+    if known is None:
         near = nearest(tag, names)
         lines.append("No post has that tag yet." + (f" Did you mean {' or '.join(near)}?" if near else ""))
     return Answer(message=desk.say(*lines), buttons=(Button(label="Unfollow", name="unfollow", text=tag),))
