@@ -40,7 +40,9 @@ LISTED_BODY = 300
 FEED_TITLE = 150
 NONCE = 25
 _FORMS = ((200, True), (100, True), (60, False))  # of a digest's lines: title, and whether tags and date stand there
-_SPECIAL = re.compile(r"([\\*_~`|>#\-\[\]()<@:])")
+# A hyphen makes a list only where no word is before it, a colon only a link or an emoji; elsewhere both stay readable.
+# Either may be the last character of a span whose neighbour goes on with it.
+_SPECIAL = re.compile(r"([\\*_~`|>#\[\]<@]|(?<!\w)-|:(?=/|[\w+\-]+:|\Z))")
 _PINGS_ALL = re.compile(r"@(?:everyone|here)")
 _MENTION = re.compile(r"<@(?P<role>&?)!?(?P<id>\d{1,20})>|(?P<all>@here|@everyone)")
 
@@ -146,9 +148,10 @@ def _list(message: Message) -> tuple[str, list[Json]]:
         room -= _counted(embed)
         if room < 0:
             break
-        if embed.get("url") in urls:  # of several embeds with one URL, only the first is shown
-            del embed["url"]
-        urls.add(embed.get("url"))
+        url = embed.get("url")
+        if url in urls:  # of several embeds with one URL, only the first is shown
+            embed.pop("url", None)
+        urls.add(url)
         embeds.append(embed)
     heading = f"**{escape(cut(message.heading, TITLE, _escaped))}**" if message.heading else ""
     words = markdown(fit_blocks(message.blocks, CONTENT - 2 * TITLE - 200, _size))

@@ -69,7 +69,7 @@ async def test_a_message_is_an_embed_that_links_and_pings_nobody(
         {
             "title": "A title",
             "url": "https://www.example.org/posts/1",
-            "description": "bgp · 16 Sep 2026 10\\:05 CEST\nA short summary.",
+            "description": "bgp · 16 Sep 2026 10:05 CEST\nA short summary.",
             "footer": {"text": "Example News"},
         }
     ]

@@ -1,0 +1,62 @@
+"""Messages on a terminal."""
+
+import io
+
+import pytest
+
+from bot.core.errors import Deferred, LookupImpossible, MessageRejected
+from bot.core.render import render_list
+from bot.notifiers.console import ConsoleNotifier
+from tests.core.messages import BERLIN, SEEN, delivery, digest, entry, message
+from tests.edge.notifying import HandClock, to
+
+THERE = to("console")
+KEY = delivery().idem
+
+
+async def test_a_message_reads_well() -> None:
+    stream = io.StringIO()
+    console = ConsoleNotifier(stream)
+    await console.send(THERE, console.to_payload(message()), KEY)
+    assert stream.getvalue() == (
+        "A title\nbgp · 16 Sep 2026 10:05 CEST · Example News\nhttps://www.example.org/posts/1\nA short summary.\n\n"
+    )
+
+
+async def test_no_text_of_a_feed_reaches_the_terminal_as_a_command() -> None:
+    stream = io.StringIO()
+    console = ConsoleNotifier(stream)
+    evil = "\x1b]0;owned\x07 \x1b[31mred\x9b2J\r over\b"
+    shown = entry(title=evil, feed_title=evil, tags=(evil,), summary_html=f"<pre>{evil}</pre>", text=evil)
+    for plain in (False, True):
+        await console.send(THERE, console.to_payload(message(shown), plain=plain), KEY)
+    assert not set(stream.getvalue()) & {"\x1b", "\x07", "\x9b", "\b", "\r"}
+
+
+async def test_a_digest_and_a_list_say_what_they_leave_out() -> None:
+    console = ConsoleNotifier(io.StringIO())
+    text = str(console.to_payload(digest((entry(), entry(title="Two", tags=("roce",)))))["text"])
+    assert text.startswith("New · 2 entries\n[bgp]\n\nA title\n")
+    listed = render_list([entry()], timezone=BERLIN, now=SEEN, more=2, more_url="https://bell.example/")
+    assert str(console.to_payload(listed)["text"]).endswith("… and 2 more https://bell.example/")
+
+
+async def test_a_terminal_that_knows_only_ascii_gets_something() -> None:
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    console = ConsoleNotifier(stream)
+    await console.send(THERE, console.to_payload(message(entry(title="Čeká"))), KEY)
+    stream.seek(0)
+    assert stream.read().startswith("?ek?\n")
+
+
+async def test_a_closed_stream_is_tried_again_later() -> None:
+    stream = io.StringIO()
+    stream.close()
+    console = ConsoleNotifier(stream)
+    with pytest.raises(Deferred):
+        await console.send(THERE, {"text": "x"}, KEY)
+    with pytest.raises(LookupImpossible):
+        await console.find(THERE, {}, KEY, HandClock().now())
+    with pytest.raises(MessageRejected):
+        await console.edit(THERE, {}, "1")
+    assert (await console.probe(THERE)).can_look_up is False
