@@ -18,7 +18,7 @@ import trustme
 from bot.core.errors import AddressRefused, FetchError
 from bot.core.model.feed import Fetched, NotModified, Validators
 from bot.fetch.client import tls_context
-from tests.edge.raw_http import IMPATIENT, NOTHING, RSS, Play, RawServer, Request, answer, feed_at, fetching
+from tests.edge.raw_http import IMPATIENT, NOTHING, RSS, Names, Play, RawServer, Request, answer, feed_at, fetching
 
 CASES = [json.loads(line)["case"] for line in (Path(__file__).parent / "http_cases.jsonl").read_text().splitlines()]
 GZIP = "Content-Encoding: gzip"
@@ -156,9 +156,11 @@ async def test_cookie_wall() -> None:
         "/feed": answer("302 Found", "Location: /login", "Set-Cookie: id=1; Path=/"),
         "/login": answer("403 Forbidden", body=b"<html>log in</html>"),
     }
-    async with RawServer(pages) as server, fetching() as fetcher:
+    names = Names({"feeds.example": [["127.0.0.1"]]})  # a jar would keep no cookies of a bare address
+    async with RawServer(pages) as server, fetching(names=names) as fetcher:
+        url = server.url("/feed", host="feeds.example")
         with pytest.raises(FetchError, match="403"):
-            await fetcher.fetch(feed_at(server.url("/feed")), server.url("/feed"), NOTHING)
+            await fetcher.fetch(feed_at(url), url, NOTHING)
     assert "cookie" not in {name for request in server.requests for name in request.names}
 
 

@@ -78,7 +78,6 @@ BOMBS: dict[str, bytes | Play] = {
     "brotli": packed(b"\x0b\x02\x80", "br"),
     "zstandard": packed(b"\x28\xb5\x2f\xfd", "zstd"),
     "50 MB as announced": answer("200 OK", f"Content-Length: {50 * MEGABYTE}", body=RSS),
-    "without an end": endless,
 }
 
 
@@ -95,6 +94,12 @@ async def test_a_bomb_fails_in_little_memory(name: str) -> None:
         with pytest.raises(FetchError, match=r"larger than|compressed"):
             await fetcher.fetch(feed_at(server.url("/feed")), server.url("/feed"), NOTHING)
         assert peak_memory() - before < 64 * MEGABYTE
+
+
+async def test_a_body_without_an_end_is_left_at_the_limit_of_the_wire() -> None:
+    async with RawServer({"/feed": endless}) as server, fetching() as fetcher:
+        with pytest.raises(FetchError, match="larger than 10 MB"):
+            await fetcher.fetch(feed_at(server.url("/feed")), server.url("/feed"), NOTHING)
 
 
 @pytest.mark.parametrize(
