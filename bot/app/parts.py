@@ -63,14 +63,19 @@ async def built(
     observers: Observers,
     wake: Callable[[], None],
     console: TextIO | None = None,
+    instead: Callable[[Mapping[str, Notifier]], Mapping[str, Notifier]] | None = None,
 ) -> AsyncIterator[Parts]:
-    """Build the services over an open store; close their connections and the parse worker at the end."""
+    """Build the services over an open store; close their connections and the parse worker at the end.
+
+    `console` stands in for stdout; `instead` may put other notifiers in the place of those that are configured.
+    """
     routing = Routing(store, settings.to_routes())
     fetcher = HttpFetcher(clock=clock, contact=settings.contact or HOME, limits=_fetch_limits(settings.polling))
     parser = GuardedParser(_parse_limits(settings.polling))
     session = aiohttp.ClientSession(trace_configs=crash.trace_points("send"), cookie_jar=aiohttp.DummyCookieJar())
     try:
-        notifiers = build_notifiers(settings, session, clock, console=console)
+        configured = build_notifiers(settings, session, clock, console=console)
+        notifiers = instead(configured) if instead is not None else configured
         render = renderer(settings)
         yield Parts(
             settings=settings,

@@ -1,7 +1,8 @@
-"""`run`, `once`: the bot itself."""
+"""`run`, `once`, `demo`: the bot itself."""
 
 import asyncio
 import os
+from datetime import timedelta
 
 import click
 
@@ -37,3 +38,15 @@ def once(config: str | None) -> int:
         click.echo(line, err=True)
     failed = any(event.outcome in ("failed", "lost", "put off") for event in done.polls)
     return EXIT_TEMPORARY if done.waiting or failed else 0
+
+
+@click.command()
+@click.option("--fast", is_flag=True, help="Do not wait between posts.")
+@click.option("--exit", "ends", is_flag=True, help="End when the whole history has been delivered.")
+def demo(fast: bool, ends: bool) -> int:
+    """The whole bot on a replay of the AI Networking feed; no account, no network."""
+    from bot.clock import SystemClock
+    from bot.demo.show import Demo, Pace
+
+    pace = Pace(every=timedelta(seconds=0 if fast else 4), ends=ends)
+    return asyncio.run(Demo(pace, SystemClock()).run())
