@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 
+from bot.telemetry.polls import Polls
 from bot.web.moments import Moments, in_words, plural
-from bot.web.parts import Delay, Polls
+from bot.web.parts import Delay
 
 WIDTH = 320
 HEIGHT = 88

@@ -66,7 +66,7 @@ class Endpoints:
             raise web.HTTPNotFound
         if request.method != "POST":
             raise web.HTTPMethodNotAllowed(request.method, ["POST"])
-        if not is_secret(bearer(request.headers.get("Authorization")), token):
+        if not is_secret(bearer(request.headers.get("Authorization")), token.get_secret_value()):
             raise web.HTTPUnauthorized(headers={"WWW-Authenticate": 'Bearer realm="feedbell poke"'})
         feed_id = FeedId(request.match_info["feed"])
         if not await self._parts.poke(feed_id):

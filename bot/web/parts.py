@@ -14,6 +14,7 @@ from bot.core.model.feed import FeedId, FeedState
 from bot.core.model.message import Payload
 from bot.core.model.route import DestinationUid
 from bot.ports import Clock
+from bot.telemetry.polls import Polls
 from bot.web.health import Alive, Ready
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -118,15 +119,6 @@ class StatusQueries(Protocol):
 
     async def delays_by_day(self, *, now: datetime, days: int) -> Sequence[Delay]:
         """Days on which something was sent, oldest first."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Polls:
-    """How polls of one hour ended."""
-
-    hour: datetime
-    ok: int = 0
-    failed: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

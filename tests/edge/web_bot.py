@@ -18,8 +18,9 @@ from bot.core.model.entry import Entry
 from bot.core.model.feed import Feed, FeedId, FeedMemory, FeedState, Key, Validators
 from bot.core.model.route import DestinationUid
 from bot.core.tags import fold
+from bot.telemetry.polls import Polls
 from bot.web.health import Alive, Ready
-from bot.web.parts import Delay, DeliveryRow, DestinationRow, InboxMessage, Polls, Totals, Verdict, WebParts
+from bot.web.parts import Delay, DeliveryRow, DestinationRow, InboxMessage, Totals, Verdict, WebParts
 from bot.web.server import Running, make_app, start
 
 NOW = datetime(2026, 9, 16, 12, 5, 33, tzinfo=UTC)

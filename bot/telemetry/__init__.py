@@ -1,0 +1,1 @@
+"""What the bot says about itself: its log, without secrets, and its metrics."""
