@@ -156,15 +156,16 @@ class Database:
             connection.begin()
             results = [self._try(connection, job) for job in jobs]
             connection.commit()
-        except self._engine.errors as error:
+        except Exception as error:  # noqa: BLE001 - a writer that died here would leave everybody waiting
             self._disconnect()
             if self._engine.lost_race(error) and tries < RETRIES:
                 # Alone, each locks its rows in one order, and only one of those who met must wait.
                 for job in jobs:
                     self._write_together([job], tries + 1)
                 return
+            failed = self._engine.to_error(error) if isinstance(error, self._engine.errors) else error
             for job in jobs:
-                job.future.set_exception(self._engine.to_error(error))
+                job.future.set_exception(failed)
             return
         for job, (value, failure) in zip(jobs, results, strict=True):
             if failure is not None:

@@ -120,9 +120,7 @@ def _refuse_to_start_afresh(engine: SqliteEngine) -> None:
     if not engine.marker.exists():
         return
     if not engine.path.exists():
-        raise StoreUnusable(
-            f"{engine.path} is gone, though {engine.marker.name} says it was there: {engine.recovery()}"
-        )
+        raise StoreUnusable(f"{engine.path} is gone, though it held a state: {engine.recovery()}")
     if engine.path.stat().st_size == 0:
         raise StoreUnusable(f"{engine.path} is empty, though it held a state: {engine.recovery()}")
 
