@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TextIO
 from zoneinfo import ZoneInfo
 
 import aiohttp
@@ -24,7 +23,7 @@ from bot.parser.limits import ParseLimits
 from bot.ports import Clock, Notifier
 from bot.services.hosts import HostGate
 from bot.services.intake import Intake, PollEvent
-from bot.services.outbox import Outbox, SendEvent
+from bot.services.outbox import Means, Outbox, SendEvent
 from bot.services.pacing import Pace, Pacer
 from bot.services.routing import Routing
 from bot.store.store import Store, open_store
@@ -40,18 +39,82 @@ class Observers:
     sent: Callable[[SendEvent], None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+Instead = Callable[[Mapping[str, Notifier]], Mapping[str, Notifier]]
+
+
 class Parts:
-    settings: Settings
-    clock: Clock
-    store: Store
-    fetcher: HttpFetcher
-    parser: GuardedParser
-    notifiers: Mapping[str, Notifier]
-    routing: Routing
-    intake: Intake
-    outbox: Outbox
-    render: Callable[[Owed], Message]
+    """Everything that runs, introduced to each other. `apply` makes other settings hold."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        clock: Clock,
+        store: Store,
+        session: aiohttp.ClientSession,
+        *,
+        observers: Observers,
+        wake: Callable[[], None],
+        instead: Instead,
+    ) -> None:
+        polling = settings.polling
+        self.settings = settings
+        self.clock = clock
+        self.store = store
+        self.wake = wake
+        self._session = session
+        self._instead = instead
+        self.fetcher = HttpFetcher(clock=clock, contact=settings.contact or HOME, limits=_fetch_limits(polling))
+        self.parser = GuardedParser(_parse_limits(polling))
+        self.routing = Routing(store, settings.to_routes())
+        self.intake = Intake(
+            store=store,
+            fetcher=self.fetcher,
+            parser=self.parser,
+            clock=clock,
+            gate=HostGate(clock, gap=polling.host_gap),
+            routes=self.routing.all_routes,
+            observe=observers.polled,
+            wake=wake,
+            polls=polling.concurrency,
+        )
+        self.outbox = Outbox(
+            store=store,
+            clock=clock,
+            means=self._means(settings),
+            observe=observers.sent,
+            lanes=settings.delivery.concurrency,
+            lanes_per_service=settings.delivery.per_service,
+        )
+
+    @property
+    def notifiers(self) -> Mapping[str, Notifier]:
+        return self.outbox.means.notifiers
+
+    def render(self, owed: Owed) -> Message:
+        return self.outbox.means.render(owed)
+
+    def apply(self, settings: Settings) -> None:
+        """Go by other settings from now on; what is being polled or sent comes to its end by the old ones."""
+        self.settings = settings
+        self.routing.routes = settings.to_routes()
+        self.outbox.means = self._means(settings)
+        self.intake.gate = HostGate(self.clock, gap=settings.polling.host_gap)
+        self.fetcher.configure(contact=settings.contact or HOME, limits=_fetch_limits(settings.polling))
+        self.parser.configure(_parse_limits(settings.polling))
+        self.store.ops = DestinationUid(settings.ops) if settings.ops is not None else None
+
+    async def close(self) -> None:
+        await self.parser.close()
+        await self.fetcher.close()
+        await self._session.close()
+
+    def _means(self, settings: Settings) -> Means:
+        return Means(
+            notifiers=self._instead(build_notifiers(settings, self._session, self.clock)),
+            render=renderer(settings),
+            rules=delivery_rules(settings.delivery),
+            pacer=_pacer(settings.delivery, self.clock),
+        )
 
 
 @asynccontextmanager
@@ -62,57 +125,18 @@ async def built(
     *,
     observers: Observers,
     wake: Callable[[], None],
-    console: TextIO | None = None,
-    instead: Callable[[Mapping[str, Notifier]], Mapping[str, Notifier]] | None = None,
+    instead: Instead = lambda notifiers: notifiers,
 ) -> AsyncIterator[Parts]:
     """Build the services over an open store; close their connections and the parse worker at the end.
 
-    `console` stands in for stdout; `instead` may put other notifiers in the place of those that are configured.
+    `instead` may put other notifiers in the place of those that are configured.
     """
-    routing = Routing(store, settings.to_routes())
-    fetcher = HttpFetcher(clock=clock, contact=settings.contact or HOME, limits=_fetch_limits(settings.polling))
-    parser = GuardedParser(_parse_limits(settings.polling))
     session = aiohttp.ClientSession(trace_configs=crash.trace_points("send"), cookie_jar=aiohttp.DummyCookieJar())
+    parts = Parts(settings, clock, store, session, observers=observers, wake=wake, instead=instead)
     try:
-        configured = build_notifiers(settings, session, clock, console=console)
-        notifiers = instead(configured) if instead is not None else configured
-        render = renderer(settings)
-        yield Parts(
-            settings=settings,
-            clock=clock,
-            store=store,
-            fetcher=fetcher,
-            parser=parser,
-            notifiers=notifiers,
-            routing=routing,
-            render=render,
-            intake=Intake(
-                store=store,
-                fetcher=fetcher,
-                parser=parser,
-                clock=clock,
-                gate=HostGate(clock, gap=settings.polling.host_gap),
-                routes=routing.all_routes,
-                observe=observers.polled,
-                wake=wake,
-                polls=settings.polling.concurrency,
-            ),
-            outbox=Outbox(
-                store=store,
-                notifiers=notifiers,
-                render=render,
-                clock=clock,
-                rules=delivery_rules(settings.delivery),
-                pacer=_pacer(settings.delivery, clock),
-                observe=observers.sent,
-                lanes=settings.delivery.concurrency,
-                lanes_per_service=settings.delivery.per_service,
-            ),
-        )
+        yield parts
     finally:
-        await parser.close()
-        await fetcher.close()
-        await session.close()
+        await parts.close()
 
 
 @asynccontextmanager

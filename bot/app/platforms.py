@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Mapping
-from typing import TextIO
 
 import aiohttp
 from pydantic import SecretStr
@@ -18,10 +17,8 @@ from bot.version import VERSION
 HOME = "https://github.com/feedbell/feedbell"
 
 
-def build_notifiers(
-    settings: Settings, session: aiohttp.ClientSession, clock: Clock, *, console: TextIO | None = None
-) -> Mapping[str, Notifier]:
-    """Build what sends, keyed by scheme; `console` stands in for stdout."""
+def build_notifiers(settings: Settings, session: aiohttp.ClientSession, clock: Clock) -> Mapping[str, Notifier]:
+    """Build what sends, keyed by scheme."""
     agent = f"DiscordBot ({settings.contact or HOME}, {VERSION})"
     urls = {name: url.get_secret_value() for name, url in settings.webhooks.items()}
     keys = {name: key.get_secret_value() for name, key in settings.secrets.items()}
@@ -33,7 +30,7 @@ def build_notifiers(
         api_url=settings.discord.api_url,
     )
     return {
-        "console": ConsoleNotifier(console or sys.stdout),
+        "console": ConsoleNotifier(sys.stdout),
         "slack": SlackNotifier(
             session, token=_revealed(settings.slack.bot_token), clock=clock, api_url=settings.slack.api_url
         ),

@@ -5,12 +5,14 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 
-from bot.app.parts import Observers, Parts, built, destinations_of, opened
+from bot.app.parts import Observers, Parts, built, opened
+from bot.app.preparing import prepare
+from bot.app.reloading import Reloader, reload_on_sighup
 from bot.app.ticking import Wakers, start_ticks, stop_on_signals
 from bot.config.settings import Settings
 from bot.core.errors import StoreUnavailable
-from bot.core.model.route import DestinationUid
 from bot.ports import Clock
 from bot.services.intake import PollEvent
 from bot.services.outbox import SendEvent
@@ -48,8 +50,8 @@ async def run_once(settings: Settings, clock: Clock) -> Round:
         return Round(polls=polls, sends=sends, waiting=waiting, destinations=await store.destination_rows())
 
 
-async def run(settings: Settings, clock: Clock) -> int:
-    """Run until SIGTERM; return the exit code."""
+async def run(settings: Settings, clock: Clock, *, path: Path) -> int:
+    """Run until SIGTERM; return the exit code. `path` is the configuration, which is read again when it changes."""
     wakers = Wakers(clock)
     stopping = asyncio.Event()
     stop_on_signals(stopping, wakers.wake)
@@ -60,16 +62,18 @@ async def run(settings: Settings, clock: Clock) -> int:
     ):
         await prepare(parts)
         ticks = start_ticks(wakers.wake)
+        reloader = Reloader(parts, path, wake=wakers.wake, applied=_nothing)
+        reload_on_sighup(reloader)
         try:
-            await serve(parts, wakers, stopping)
+            await serve(parts, wakers, stopping, reloader.look)
         finally:
             ticks.shutdown(wait=False)
     return 0
 
 
-async def serve(parts: Parts, wakers: Wakers, stopping: asyncio.Event) -> None:
+async def serve(parts: Parts, wakers: Wakers, stopping: asyncio.Event, *more: Callable[[], Awaitable[None]]) -> None:
     """Run the loops until `stopping`, then let what is being sent come to its end (R-22)."""
-    loops = (parts.intake.poll_due, parts.outbox.send_due, Upkeep(parts).look)
+    loops = (parts.intake.poll_due, parts.outbox.send_due, Upkeep(parts).look, *more)
     running = [asyncio.create_task(wakers.loop(_patient(work, parts.clock), stopping)) for work in loops]
     log.info("running", extra={"feeds": len(parts.settings.feeds), "routes": len(parts.settings.routes)})
     try:
@@ -80,22 +84,6 @@ async def serve(parts: Parts, wakers: Wakers, stopping: asyncio.Event) -> None:
         drain = parts.settings.delivery.drain
         await asyncio.gather(parts.intake.stop(POLL_DRAIN), parts.outbox.stop(drain))
         log.info("stopped")
-
-
-async def prepare(parts: Parts) -> None:
-    """What every start does before the first poll: rows for what is configured, doubts about what was being sent."""
-    now = parts.clock.now()
-    await parts.store.recover(now=now)
-    await parts.store.sync_feeds(parts.settings.to_feeds(), now=now)
-    died = await parts.store.sync_destinations(await all_destinations(parts), now=now)
-    if died:
-        log.warning("deliveries to destinations that no route names any more are dead", extra={"count": died})
-
-
-async def all_destinations(parts: Parts) -> Sequence[DestinationUid]:
-    """What the file names, and what people made in chat."""
-    routes = await parts.routing.all_routes()
-    return [*dict.fromkeys([*destinations_of(parts.settings), *(uid for route in routes for uid in route.to)])]
 
 
 class Upkeep:
@@ -144,5 +132,5 @@ def _log_send(event: SendEvent) -> None:
     log.log(level, "delivery", extra={"destination": event.destination, "outcome": outcome, "why": why})
 
 
-def _nothing() -> None:
+def _nothing(*_: object) -> None:
     """`once` has no loop to wake."""

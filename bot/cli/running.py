@@ -8,7 +8,7 @@ import click
 
 from bot import crash
 from bot.cli.group import EXIT_TEMPORARY
-from bot.cli.loading import config_option, settings_of
+from bot.cli.loading import config_option, config_path, settings_of
 
 
 @click.command()
@@ -20,7 +20,7 @@ def run(config: str | None) -> int:
 
     settings = settings_of(config, with_secrets=True)
     crash.arm(os.environ)
-    return asyncio.run(run_bot(settings, SystemClock()))
+    return asyncio.run(run_bot(settings, SystemClock(), path=config_path(config)))
 
 
 @click.command()

@@ -116,11 +116,11 @@ def retry_delay(failures: int, *, roll: float, asked: timedelta | None, rules: D
     Full jitter up to 2 s doubled each time; a longer wait that the service asked for wins, and so does the
     breaker after five failures (R-16, R-18).
     """
-    ceiling = min(rules.retry_cap, rules.retry_base * 2 ** min(failures, 20))
+    ceiling = min(rules.retry_cap, rules.retry_base * (1 << min(failures, 20)))
     wait = ceiling * roll
     over = failures + 1 - rules.breaker_after
     if over >= 0:
-        wait = max(wait, min(rules.retry_cap, rules.breaker_open * 2 ** min(over, 20)))
+        wait = max(wait, min(rules.retry_cap, rules.breaker_open * (1 << min(over, 20))))
     if asked is not None:
         wait = max(wait, min(asked, rules.asked_cap))
     return wait

@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from bot.app.parts import Observers, Parts, built, opened
-from bot.app.running import prepare, serve
+from bot.app.preparing import prepare
+from bot.app.running import serve
 from bot.app.ticking import Wakers, start_ticks, stop_on_signals
 from bot.config.load import parse
 from bot.core.delivery_id import idem

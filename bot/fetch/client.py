@@ -63,13 +63,17 @@ class HttpFetcher:
     ) -> None:
         """`contact` goes into the User-Agent, as does how many destinations `subscribers` counts for a feed."""
         self._clock = clock
-        self._limits = limits
+        self.configure(contact=contact, limits=limits)
         self._tls = tls or tls_context()
         self._resolver = resolver or ThreadResolver()
         self._subscribers = subscribers
         self._product = f"feedbell/{_version()}"
-        self._contact = f"+{contact}; " if contact else ""
         self._sessions: dict[Guard, aiohttp.ClientSession] = {}
+
+    def configure(self, *, contact: str | None, limits: FetchLimits) -> None:
+        """Go by these from the next request on."""
+        self._limits = limits
+        self._contact = f"+{contact}; " if contact else ""
 
     async def close(self) -> None:
         for session in self._sessions.values():

@@ -43,6 +43,10 @@ class GuardedParser:
         self._retiring: asyncio.TimerHandle | None = None
         self.killed = 0  # workers lost to a document, for the metrics
 
+    def configure(self, limits: ParseLimits) -> None:
+        """Go by these from the next worker on."""
+        self._limits = limits
+
     @property
     def pid(self) -> int | None:
         """The worker's process, while there is one."""

@@ -60,7 +60,7 @@ class Intake:
         self._fetcher = fetcher
         self._parser = parser
         self._clock = clock
-        self._gate = gate
+        self.gate = gate
         self._routes = routes
         self._observe = observe
         self._wake = wake
@@ -130,7 +130,7 @@ class Intake:
             await self._store.renew_feed(state.no, epoch=state.epoch, until=self._clock.now() + LEASE)
 
     async def _poll_in_turn(self, state: FeedState, *, patient: bool) -> PollEvent:
-        async with self._gate.turn(state.feed, polled_url(state), patient=patient) as turn:
+        async with self.gate.turn(state.feed, polled_url(state), patient=patient) as turn:
             if turn.put_off_until is not None:
                 await self._store.release_feed(state.no, epoch=state.epoch, next_poll_at=turn.put_off_until)
                 return PollEvent(feed=state.feed.id, outcome="put off")
@@ -161,7 +161,7 @@ class Intake:
         except FetchError as error:
             words, status, asked = str(error), error.status, error.retry_after
             if asked is not None:
-                self._gate.pause(polled_url(state), asked)
+                self.gate.pause(polled_url(state), asked)
         except ParseError as error:
             words = str(error)
         except StoreError:

@@ -55,6 +55,16 @@ class SendEvent:
     delay: timedelta  # since the delivery was due
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Means:
+    """What sending goes by; a reload puts another one in its place, between two attempts."""
+
+    notifiers: Mapping[str, Notifier]
+    render: Callable[[Owed], Message]
+    rules: DeliveryRules
+    pacer: Pacer
+
+
 class Outbox:
     """Claims one destination at a time, renders, sends and settles what is due there."""
 
@@ -62,21 +72,15 @@ class Outbox:
         self,
         *,
         store: Store,
-        notifiers: Mapping[str, Notifier],
-        render: Callable[[Owed], Message],
         clock: Clock,
-        rules: DeliveryRules,
-        pacer: Pacer,
+        means: Means,
         observe: Callable[[SendEvent], None],
         lanes: int = 20,
         lanes_per_service: int = 5,
     ) -> None:
         self._store = store
-        self._notifiers = notifiers
-        self._render = render
         self._clock = clock
-        self._rules = rules
-        self._pacer = pacer
+        self.means = means
         self._observe = observe
         self._lanes = lanes
         self._per_service = lanes_per_service
@@ -162,7 +166,7 @@ class Outbox:
         try:
             probe = await self._notifier(uid).probe(lane.destination)
         except NotifyError as error:
-            await self._store.put_off_probe(uid, reason=str(error), probe_at=now + self._rules.probe_every)
+            await self._store.put_off_probe(uid, reason=str(error), probe_at=now + self.means.rules.probe_every)
             return False
         await self._store.unpark(uid, probe=probe, now=now)
         return True
@@ -171,13 +175,13 @@ class Outbox:
         queue = list(await self._bind_digests(lane))
         while queue and not self._stopping:
             owed = queue.pop(0)
-            await self._pacer.wait(lane.destination.uid)
+            await self.means.pacer.wait(lane.destination.uid)
             if not await self._deliver(lane, owed, queue):
                 return
 
     async def _bind_digests(self, lane: Lane) -> Sequence[Owed]:
         """Bind what must be bound before anything is sent; return what is owed now, in order."""
-        crowded = lane.waiting > min(self._rules.max_new_single, len(lane.owed))
+        crowded = lane.waiting > min(self.means.rules.max_new_single, len(lane.owed))
         if not crowded and not any(owed.delivery.bundle for owed in lane.owed):
             return lane.owed
         uid, epoch = lane.destination.uid, lane.destination.epoch
@@ -185,7 +189,7 @@ class Outbox:
         while True:
             now = self._clock.now()
             due = await self._store.due_rows(uid, now=now)
-            step = next_binding(lane.destination, due, now=now, rules=self._rules)
+            step = next_binding(lane.destination, due, now=now, rules=self.means.rules)
             if step is None:
                 break
             bound = True
@@ -201,7 +205,7 @@ class Outbox:
             owed = replace(owed, delivery=replace(owed.delivery, plain=True))
             result = await self._attempt(lane.destination, owed)
         retry = isinstance(result, RetryAt) and not result.throttled and not result.alone
-        if retry and queue and fails_alone(owed.delivery, now=self._clock.now(), rules=self._rules):
+        if retry and queue and fails_alone(owed.delivery, now=self._clock.now(), rules=self.means.rules):
             return await self._try_next(lane, owed, result, queue)
         await self._record(lane.destination, owed, result)
         return isinstance(result, Sent | Dead) or (isinstance(result, RetryAt) and result.alone)
@@ -240,14 +244,14 @@ class Outbox:
             words = f"fault in feedbell: {type(error).__name__}"
             outcome = OutcomeUnknown(words) if begun else MessageRejected(words)
         now = self._clock.now()
-        return settle(delivery, destination, outcome, now=now, roll=self._clock.roll(), rules=self._rules)
+        return settle(delivery, destination, outcome, now=now, roll=self._clock.roll(), rules=self.means.rules)
 
     def _prepare(self, destination: Destination, owed: Owed) -> tuple[Delivery, Payload, Settlement | None]:
         """Render; the third value settles a delivery for which there is nothing to send."""
         delivery = owed.delivery
         if delivery.kind is not DeliveryKind.NOTICE and not owed.entries:
             return delivery, {}, Dead(why="its entry is gone")
-        message = self._render(owed)
+        message = self.means.render(owed)
         payload = self._notifier(destination.uid).to_payload(message, plain=delivery.plain)
         delivery = replace(delivery, rendered_hash=payload_hash(payload))
         if delivery.kind is DeliveryKind.EDIT:
@@ -276,7 +280,7 @@ class Outbox:
             found = error
         crash.point("rec.after_lookup")
         now = self._clock.now()
-        return settle_look_up(delivery, destination, found, now=now, roll=self._clock.roll(), rules=self._rules)
+        return settle_look_up(delivery, destination, found, now=now, roll=self._clock.roll(), rules=self.means.rules)
 
     async def _record(self, destination: Destination, owed: Owed, result: Settlement) -> None:
         now = self._clock.now()
@@ -296,9 +300,9 @@ class Outbox:
 
     def _notifier(self, uid: str) -> Notifier:
         scheme = uid.partition(":")[0]
-        if scheme not in self._notifiers:
+        if scheme not in self.means.notifiers:
             raise DestinationDown(f"{scheme} is not configured: its secret isn't set")
-        return self._notifiers[scheme]
+        return self.means.notifiers[scheme]
 
 
 def service_of(uid: str) -> str:

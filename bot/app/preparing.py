@@ -1,0 +1,30 @@
+"""Before the first poll, and after a reload: the store's rows for what is configured."""
+
+import logging
+from collections.abc import Sequence
+
+from bot.app.parts import Parts, destinations_of
+from bot.core.model.route import DestinationUid
+
+log = logging.getLogger(__name__)
+
+
+async def prepare(parts: Parts) -> None:
+    """What every start does: doubts about what was being sent, then rows for what is configured."""
+    await parts.store.recover(now=parts.clock.now())
+    await sync(parts)
+
+
+async def sync(parts: Parts) -> None:
+    """Make the store know the feeds and destinations that are in force now (small print 21)."""
+    now = parts.clock.now()
+    await parts.store.sync_feeds(parts.settings.to_feeds(), now=now)
+    died = await parts.store.sync_destinations(await _all_destinations(parts), now=now)
+    if died:
+        log.warning("deliveries to destinations that no route names any more are dead", extra={"count": died})
+
+
+async def _all_destinations(parts: Parts) -> Sequence[DestinationUid]:
+    """What the file names, and what people made in chat."""
+    routes = await parts.routing.all_routes()
+    return [*dict.fromkeys([*destinations_of(parts.settings), *(uid for route in routes for uid in route.to)])]
