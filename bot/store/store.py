@@ -19,6 +19,7 @@ from bot.store import deliveries, destinations, entries, feeds, intake, lanes, s
 from bot.store.database import Database
 from bot.store.extras import Extras
 from bot.store.feed_rows import to_state
+from bot.store.pages import Pages
 from bot.store.sql import EPOCH, Row
 from bot.store.sqlite_file import Opened, close_cleanly, open_sqlite
 
@@ -49,7 +50,7 @@ async def open_store(
     return Store(Database(engine), None, ops=ops, grace=grace, owner=owner)
 
 
-class Store(Extras):
+class Store(Extras, Pages):
     """Implements ports.Store. What the command line, the pages and chat ask besides stands in Extras."""
 
     def __init__(

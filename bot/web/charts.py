@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 
+from bot.core.model.status import Delay
 from bot.telemetry.polls import Polls
 from bot.web.moments import Moments, in_words, plural
-from bot.web.parts import Delay
 
 WIDTH = 320
 HEIGHT = 88
@@ -57,7 +57,7 @@ def entries_chart(weeks: Sequence[tuple[datetime, int]], at: Moments) -> Chart:
         for week, count in weeks
     ]
     summary = f"{plural_entries(sum(count for _, count in weeks))} in {plural(len(weeks), 'week')}"
-    return draw("New entries by week", summary, columns)
+    return draw("Entries by week", summary, columns)
 
 
 def delay_chart(delays: Sequence[Delay], at: Moments, *, days: int, zone: tzinfo) -> Chart:

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Protocol
 
 from aiohttp import web
@@ -13,6 +13,7 @@ from bot.core.model.entry import Entry
 from bot.core.model.feed import FeedId, FeedState
 from bot.core.model.message import Payload
 from bot.core.model.route import DestinationUid
+from bot.core.model.status import Delay, DeliveryRow, Totals
 from bot.ports import Clock
 from bot.telemetry.polls import Polls
 from bot.web.health import Alive, Ready
@@ -20,51 +21,35 @@ from bot.web.health import Alive, Ready
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DestinationRow:
+class DestinationRow(Protocol):
     """A destination and what it is owed."""
 
-    destination: Destination
-    name: str | None = None  # as the service calls it
-    waiting: int = 0  # due or to be retried; parked ones too
-    held: int = 0
-    dead: int = 0
-    sent: int = 0
-    last_sent_at: datetime | None = None
-    oldest_due_at: datetime | None = None  # of those that wait
+    @property
+    def destination(self) -> Destination: ...
 
+    @property
+    def name(self) -> str | None:
+        """As the service calls it."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeliveryRow:
-    """A delivery as a list shows it."""
+    @property
+    def why_not(self) -> str | None:
+        """Why exactly-once is not possible there."""
 
-    delivery: Delivery
-    title: str = ""  # of its entry; "" for digests and notices
-    entry_key: str | None = None  # hex
-    feed_id: FeedId | None = None
-    settled_at: datetime | None = None
-    parked: bool = False  # its destination is
+    @property
+    def last_sent_at(self) -> datetime | None: ...
 
+    @property
+    def waiting(self) -> int: ...
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Totals:
-    """Numbers for the top of the first page."""
+    @property
+    def held(self) -> int: ...
 
-    entries: int = 0
-    sent_today: int = 0  # in the last 24 hours
-    waiting: int = 0
-    held: int = 0
-    dead: int = 0  # in the last 7 days
+    @property
+    def dead(self) -> int: ...
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delay:
-    """How long deliveries of one day took from being due to being sent."""
-
-    day: datetime
-    median: timedelta
-    longest: timedelta
-    count: int
+    @property
+    def oldest_due_at(self) -> datetime | None:
+        """Of those that wait."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +83,7 @@ class StatusQueries(Protocol):
 
     async def totals(self, *, now: datetime) -> Totals: ...
 
-    async def destinations(self) -> Sequence[DestinationRow]: ...
+    async def destination_rows(self) -> Sequence[DestinationRow]: ...
 
     async def deliveries(
         self,
@@ -115,7 +100,7 @@ class StatusQueries(Protocol):
         """What the operator was told, newest first."""
 
     async def entries_by_week(self, *, now: datetime, weeks: int) -> Sequence[tuple[datetime, int]]:
-        """Each week's Monday and how many entries were first seen in it, oldest first, none left out."""
+        """Each week's Monday and how many entries are dated in it, oldest first, none left out."""
 
     async def delays_by_day(self, *, now: datetime, days: int) -> Sequence[Delay]:
         """Days on which something was sent, oldest first."""

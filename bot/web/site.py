@@ -9,11 +9,12 @@ from aiohttp import web
 from bot.core.model.delivery import DeliveryState
 from bot.core.model.feed import FeedId, FeedState
 from bot.core.model.route import DestinationUid
+from bot.core.model.status import Totals
 from bot.core.tags import fold
 from bot.web.charts import Chart, delay_chart, entries_chart, polls_chart
 from bot.web.inbox import Inbox
 from bot.web.moments import Moments, plural
-from bot.web.parts import DestinationRow, Totals, WebParts
+from bot.web.parts import DestinationRow, WebParts
 from bot.web.view import View
 
 LATEST = 12
@@ -55,7 +56,7 @@ class Site:
 
     async def overview(self, request: web.Request) -> web.Response:
         now = self._parts.clock.now()
-        feeds, destinations = await self._ask.feeds(), await self._ask.destinations()
+        feeds, destinations = await self._ask.feeds(), await self._ask.destination_rows()
         totals = await self._ask.totals(now=now)
         facts = {
             "feeds": feeds,
@@ -108,7 +109,7 @@ class Site:
         return self.page("entry.html", facts)
 
     async def destinations(self, request: web.Request) -> web.Response:
-        return self.page("destinations.html", {"destinations": await self._ask.destinations()})
+        return self.page("destinations.html", {"destinations": await self._ask.destination_rows()})
 
     async def deliveries(self, request: web.Request) -> web.Response:
         query = request.query
@@ -126,7 +127,7 @@ class Site:
             "more": rows[DELIVERIES - 1].delivery.id if len(rows) > DELIVERIES else None,
             "chosen": {"state": state.value if state else "", "destination": destination or "", "feed": feed or ""},
             "states": [one.value for one in DeliveryState],
-            "destinations": [row.destination.uid for row in await self._ask.destinations()],
+            "destinations": [row.destination.uid for row in await self._ask.destination_rows()],
             "feeds": [one.feed.id for one in await self._ask.feeds()],
         }
         return self.page("deliveries.html", facts)

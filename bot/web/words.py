@@ -5,7 +5,8 @@ from datetime import datetime
 
 from bot.core.model.delivery import Delivery, DeliveryKind, DeliveryState
 from bot.core.model.feed import FeedState
-from bot.web.parts import DeliveryRow, DestinationRow
+from bot.core.model.status import DeliveryRow
+from bot.web.parts import DestinationRow
 
 SERVICES = {
     "console": "Console",

@@ -17,10 +17,12 @@ from bot.core.model.delivery import Attempt, Delivery, DeliveryKind, DeliverySta
 from bot.core.model.entry import Entry
 from bot.core.model.feed import Feed, FeedId, FeedMemory, FeedState, Key, Validators
 from bot.core.model.route import DestinationUid
+from bot.core.model.status import Delay, DeliveryRow, Totals
 from bot.core.tags import fold
+from bot.store.status import DestinationRow
 from bot.telemetry.polls import Polls
 from bot.web.health import Alive, Ready
-from bot.web.parts import Delay, DeliveryRow, DestinationRow, InboxMessage, Totals, Verdict, WebParts
+from bot.web.parts import InboxMessage, Verdict, WebParts
 from bot.web.server import Running, make_app, start
 
 NOW = datetime(2026, 9, 16, 12, 5, 33, tzinfo=UTC)
@@ -126,11 +128,13 @@ def feed_states() -> list[FeedState]:
 
 
 def destination_rows() -> list[DestinationRow]:
-    def row(uid: str, *, sent: int, waiting: int = 0, dead: int = 0, **facts: object) -> DestinationRow:
+    def row(uid: str, *, waiting: int = 0, dead: int = 0, **facts: object) -> DestinationRow:
         destination = replace(Destination(uid=DestinationUid(uid)), **facts)  # type: ignore[arg-type]
         return DestinationRow(
             destination=destination,
-            sent=sent,
+            name=None,
+            why_not="a Slack webhook has no history" if uid.startswith("slack-webhook") else None,
+            held=0,
             waiting=waiting,
             dead=dead,
             last_sent_at=NOW - timedelta(hours=2),
@@ -138,12 +142,11 @@ def destination_rows() -> list[DestinationRow]:
         )
 
     return [
-        row("slack:#ai-networking", sent=132, can_look_up=True),
-        row("discord:123456789012345678", sent=131, can_look_up=True),
-        row("email:team@example.org", sent=127, dead=1),
+        row("slack:#ai-networking", can_look_up=True),
+        row("discord:123456789012345678", can_look_up=True),
+        row("email:team@example.org", dead=1),
         row(
             "slack-webhook:newsroom",
-            sent=90,
             waiting=2,
             can_look_up=False,
             parked="Slack no longer knows this webhook (no_service)",
@@ -237,9 +240,9 @@ class FakeStatus:
         ]
 
     async def totals(self, *, now: datetime) -> Totals:
-        return Totals(entries=1_284, sent_today=8, waiting=2, dead=1)
+        return Totals(entries=1_284, sent_lately=8, waiting=2, dead=1)
 
-    async def destinations(self) -> Sequence[DestinationRow]:
+    async def destination_rows(self) -> Sequence[DestinationRow]:
         return self.rows
 
     async def deliveries(
