@@ -30,8 +30,11 @@ class Finished:
 class BotProcess:
     """Runs commands of feedbell in `folder`, with `config` as its config.toml and nothing of our own environment."""
 
-    def __init__(self, folder: Path, config: str, environ: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, folder: Path, config: str, environ: Mapping[str, str] | None = None, *, module: str = "bot"
+    ) -> None:
         self.folder = folder
+        self.module = module
         self.environ = dict(environ or {})
         self._running: asyncio.subprocess.Process | None = None
         self.configure(config)
@@ -65,7 +68,7 @@ class BotProcess:
         """Start `run`; its output goes to run.log."""
         with (self.folder / "run.log").open("ab") as log:
             self._running = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "bot", "run", cwd=self.folder, env=self._environ(), stdout=log, stderr=log
+                sys.executable, "-m", self.module, "run", cwd=self.folder, env=self._environ(), stdout=log, stderr=log
             )
 
     async def stop(self, *, seconds: float = 15) -> int:
@@ -106,7 +109,7 @@ class BotProcess:
         return await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
-            "bot",
+            self.module,
             *args,
             cwd=self.folder,
             env=self._environ(),

@@ -1,0 +1,152 @@
+"""Plays a case: step by step against the process, with the checks where they stand."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from datetime import datetime, timedelta
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from tests.cases import acts
+from tests.cases.case import Case
+from tests.cases.commands import ask, is_served
+from tests.cases.judge import judge_posts, judge_total
+from tests.cases.platforms import misbehave, shake_gateway
+from tests.cases.posts import Post
+from tests.cases.world import World
+from tests.servers.faults import Json
+
+# Sentences that only a long-running process can live through; everything else is one `once` for each poll.
+LIVE = re.compile(r"two poll intervals|second copy|SIGTERM|slash-command|/latest|write lock|hold '")
+NIGHT_STEP = timedelta(hours=1)
+
+
+def is_live(case: Case) -> bool:
+    return any(
+        step["do"] == "command" or "gateway" in step or LIVE.search(str(step.get("text", ""))) for step in case.steps
+    )
+
+
+class Player:
+    def __init__(self, world: World, case: Case) -> None:
+        self.world = world
+        self.case = case
+        self.left_out: list[str] = []  # what could not be done; the test says so
+        self._since: dict[str, int] = {}  # how many posts each target had at the last check
+        self._requests = 0
+        self._after: dict[int, dict[str, int]] = {0: {}}
+        self._polled = False
+
+    async def play(self) -> None:
+        self.world.clock.set(self.case.now)
+        for number, step in enumerate(self.case.steps, 1):
+            await getattr(self, f"_{step['do']}")(step)
+            await self._judge(number, is_first_poll=step["do"] == "poll" and not self._polled)
+            self._polled = self._polled or step["do"] == "poll"
+        for check in self.case.checks:
+            judge_total(check, self.world.posts())
+
+    # --- checks --------------------------------------------------------------------------------------------------
+
+    async def _judge(self, number: int, *, is_first_poll: bool) -> None:
+        checks = self.case.checks_after(number)
+        for check in checks:
+            judge_posts(check, self._news(check))
+            if "max_requests" in check:
+                asked = len(self.world.feeds.requests) - self._requests
+                assert asked <= check["max_requests"], f"the feed server was asked {asked} times"
+            if "outputs_lack" in check:
+                self._judge_outputs(check["outputs_lack"])
+        self._after[number] = {name: len(posts) for name, posts in self.world.posts().items()}
+        if checks or is_first_poll:
+            self._since = self._after[number]
+            self._requests = len(self.world.feeds.requests)
+
+    def _news(self, check: Json) -> dict[str, list[Post]]:
+        """Return what each target was shown in the time that a check speaks of."""
+        scope = re.search(r"steps (\d+) to", check.get("scope", ""))
+        since = self._after[int(scope[1]) - 1] if scope else self._since
+        return {name: posts[since.get(name, 0) :] for name, posts in self.world.posts().items()}
+
+    def _judge_outputs(self, file: str) -> None:
+        strings = [str(value) for value in json.loads(self.case.bytes_of(file)).values()]
+        strings += [password for value in strings if (password := urlsplit(value).password)]
+        everything = "\n".join([*self.world.outputs, self.world.bot.log])
+        assert not [secret for secret in strings if secret in everything]
+
+    # --- steps ---------------------------------------------------------------------------------------------------
+
+    async def _serve(self, step: Json) -> None:
+        name, url = step.get("file", ""), step["url"]
+        if "http" in step:
+            described = json.loads(self.case.bytes_of(step["http"]))
+            name = self.world.feeds.behave(urlsplit(self.world.here(url)).path, described) or ""
+            if not name:
+                return
+        body = self.case.bytes_of(name) if name else step.get("body", "").encode()
+        self.world.serve(url, body, name, step)
+
+    async def _subscribe(self, step: Json) -> None:
+        self.world.subscribe(step["url"], step["tag"], step["to"])
+        if self.world.bot.is_running:
+            await self.world.restart("stop")
+
+    async def _poll(self, step: Json) -> None:
+        for _ in range(step.get("times", 1)):
+            await self.world.poll()
+
+    async def _restart(self, step: Json) -> None:
+        await self.world.restart(step["how"])
+
+    async def _platform(self, step: Json) -> None:
+        if "gateway" in step:
+            if await is_served(self.world):
+                await shake_gateway(self.world, step["gateway"])
+            else:
+                self.left_out.append(step["gateway"])
+            return
+        described = step["behaviour"]
+        if described.endswith(".json"):
+            described = json.loads(self.case.bytes_of(described))
+        await misbehave(self.world, step["target"], described)
+
+    async def _clock(self, step: Json) -> None:
+        span = re.fullmatch(r"run from (\S+) to (\S+)", step["to"])
+        if not span:
+            self.world.clock.set(datetime.fromisoformat(step["to"]))
+            return
+        start, end = map(datetime.fromisoformat, span.groups())
+        self.world.clock.set(start)
+        await self.world.start()
+        moment = start
+        while moment < end:
+            moment += NIGHT_STEP
+            self.world.clock.set(moment)
+            await asyncio.sleep(0.25)
+        await self.world.quiet()
+        await self.world.restart("stop")
+
+    async def _command(self, step: Json) -> None:
+        if await is_served(self.world):
+            await ask(self.world, step)
+        else:
+            self.left_out.append(step["text"])
+
+    async def _act(self, step: Json) -> None:
+        try:
+            await acts.perform(self.world, self.case, step["text"])
+        except acts.UnknownAct as unknown:
+            self.left_out.append(str(unknown))
+
+
+async def play(case: Case, folder: Path) -> list[str]:
+    """Play a case in an empty folder; return what had to be left out."""
+    async with World(folder, live=is_live(case)) as world:
+        player = Player(world, case)
+        await player.play()
+        faults = {server.name: server.violations for server in (world.slack, world.discord, world.smtp)}
+        assert not any(faults.values()), f"against the services' own rules: {faults}"
+        assert not world.slack.pings + world.discord.pings, "somebody was pinged"
+    return player.left_out

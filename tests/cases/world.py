@@ -1,0 +1,255 @@
+"""Everything around the bot in one case: the strict servers, its configuration, its process, its time."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from datetime import timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+from urllib.parse import urlsplit
+
+from aiohttp import ClientError, ClientSession
+
+from tests.bot_process import BotProcess, Finished, eventually
+from tests.cases.case_feeds import CaseFeeds
+from tests.cases.moment import CaseClock
+from tests.cases.posts import Post, discord_posts, mail_posts, slack_posts
+from tests.servers.discord import DiscordServer
+from tests.servers.faults import Json
+from tests.servers.feeds import Document, FeedServer
+from tests.servers.slack import SlackServer
+from tests.servers.smtp import SmtpServer
+
+INTERVAL = timedelta(minutes=15)
+HOST = "feeds.example.org"
+TYPES = {".atom": "application/atom+xml", ".json": "application/feed+json", ".html": "text/html; charset=utf-8"}
+Settings = dict[str, object]
+
+
+def free_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
+
+
+def toml(value: object) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {toml(item)}" for key, item in value.items()) + " }"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def table(header: str, settings: Settings) -> str:
+    return f"{header}\n" + "".join(f"{key} = {toml(value)}\n" for key, value in settings.items())
+
+
+class World:
+    """One operator's bot among local services. `live`: it is a long-running process, else each poll is a `once`."""
+
+    def __init__(self, folder: Path, *, live: bool) -> None:
+        self.folder = folder
+        self.live = live
+        self.clock = CaseClock(folder / "clock")
+        self.slack = SlackServer(clock=self.clock)
+        self.discord = DiscordServer(clock=self.clock)
+        self.smtp = SmtpServer(clock=self.clock)
+        self.feeds = CaseFeeds(clock=self.clock)
+        self.hosts: dict[str, str] = {}  # other hosts of a case -> where they are here
+        self.port = free_port()
+        self.top: Settings = {"contact": "https://example.org/bot"}
+        self.sections: dict[str, Settings] = {}
+        self.subscriptions: dict[str, tuple[Settings, Settings]] = {}  # url of the case -> its feed and its route
+        self.secrets: dict[str, str] = {}
+        self.outputs: list[str] = []
+        self.targets: dict[str, str] = {}  # the case's name -> ours
+        self.bot: BotProcess
+        self.release = threading.Event()  # for whoever holds a lock on the state
+        self.holder = threading.Thread()
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        for server in (self.slack, self.discord, self.smtp, self.feeds):
+            await self._stack.enter_async_context(server)  # type: ignore[arg-type]  # four classes, one protocol
+        self.sections = {
+            "http": {"listen": f"127.0.0.1:{self.port}"},
+            "slack": {"api_url": self.slack.api_url},
+            "discord": {"api_url": self.discord.api_url},
+            "email": {"host": self.smtp.host, "port": self.smtp.port, "security": "none", "from": "bell@example.org"},
+            "delivery": {"grace": "1s", "look_again": "1s", "channel_gap": "0s", "slack_per_minute": 0},
+            "polling": {"host_gap": "0s"},
+        }
+        self.secrets = {
+            "FEEDBELL_SLACK__BOT_TOKEN": self.slack.bot_token,
+            "FEEDBELL_SLACK__APP_TOKEN": self.slack.app_token,
+            "FEEDBELL_DISCORD__BOT_TOKEN": self.discord.bot_token,
+        }
+        environ = {"CASE_CLOCK": str(self.clock.file)}
+        self.bot = BotProcess(self.folder, "", environ, module="tests.cases.moved")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.bot.is_running:
+            await self.bot.kill()
+        await self._stack.aclose()
+
+    async def enter(self, server: FeedServer) -> FeedServer:
+        """Start one more server, for as long as the case lasts."""
+        return await self._stack.enter_async_context(server)
+
+    # --- addresses -----------------------------------------------------------------------------------------------
+
+    def here(self, url: str) -> str:
+        """Return where an address of the case is in this test."""
+        parts = urlsplit(url)
+        if parts.hostname == HOST:
+            base = self.hosts.get(HOST, self.feeds.url)
+        elif parts.netloc in self.hosts:
+            base = self.hosts[parts.netloc]
+        elif (parts.hostname or "").endswith("example.org"):
+            base = f"{self.feeds.url}/{parts.netloc}"
+        else:
+            return url
+        return base + url.partition(parts.netloc)[2]
+
+    def target(self, name: str) -> str:
+        """Return our destination for a target of the case, and make its channel."""
+        if name in self.targets:
+            return self.targets[name]
+        kind, _, address = name.partition(":")
+        ours = f"email:{address}" if kind == "email-digest" else name
+        if kind == "slack":
+            self.slack.team.add_channel(address.lstrip("#"))
+        if kind == "discord":
+            id = "200" if address == "news" else str(210 + len(self.targets))
+            self.discord.guild.add_channel(id, address)
+            ours = f"discord:{id}"
+        self.targets[name] = ours
+        return ours
+
+    # --- the configuration ---------------------------------------------------------------------------------------
+
+    def subscribe(self, url: str, tag: str, to: list[str]) -> None:
+        id = f"{urlsplit(url).path.strip('/').replace('/', '-').replace('.', '-').lower()}-{len(self.subscriptions)}"
+        feed: Settings = {"id": id, "url": self.here(url), "interval": f"{INTERVAL.seconds // 60}m", "own": True}
+        feed |= {"tags": [tag], "allow_private": ["127.0.0.0/8"]}
+        route: Settings = {"to": [self.target(name) for name in to], "feeds": [id]}
+        if any(name.startswith("email-digest:") for name in to):
+            route |= {"digest": "daily 02:30", "timezone": "Europe/Berlin"}
+        self.subscriptions[url] = (feed, route)
+
+    def configure(self) -> None:
+        parts = [table("", self.top)]
+        parts += [table(f"[{name}]", settings) for name, settings in self.sections.items()]
+        for feed, route in self.subscriptions.values():
+            parts += [table("[[feeds]]", feed), table("[[routes]]", route)]
+        self.bot.configure("\n".join(parts))
+        self.bot.environ.update(self.secrets)
+
+    # --- the process ---------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        self.configure()
+        before = self.bot.log.count("running")
+        await self.bot.start()
+        await eventually(lambda: self.bot.log.count("running") > before or not self.bot.is_running, every=0.02)
+        assert self.bot.is_running, self.bot.log
+
+    async def restart(self, how: str) -> None:
+        """Stop and start again; where polls are `once`, a long-running process comes and goes between two of them."""
+        if how != "start only" and not self.bot.is_running:
+            await self.start()
+        if how == "kill":
+            await self.bot.kill()
+        elif how == "stop":
+            assert await self.bot.stop() == 0, self.bot.log
+        if self.live:
+            await self.start()
+
+    async def poll(self) -> None:
+        """Let one normal round happen."""
+        if not self.live:
+            await self.once()
+            return
+        before = len(self.feeds.requests)
+        if self.bot.is_running:
+            self.clock.move(INTERVAL * 1.15)
+        else:
+            await self.start()
+        await self.until(lambda: len(self.feeds.requests) >= before + len(self.subscriptions), seconds=3)
+        await self.quiet()
+
+    async def once(self) -> Finished:
+        self.configure()
+        done = await self.bot.call("once")
+        self.outputs += [done.out, done.err]
+        assert done.code in (0, 75), f"once ended with {done.code}:\n{done.out}\n{done.err}"
+        assert "Traceback" not in done.err, done.err
+        return done
+
+    async def until(self, check: Callable[[], bool], *, seconds: float) -> bool:
+        """Wait for something that may also never come."""
+        try:
+            await eventually(check, seconds=seconds)
+        except AssertionError:
+            return False
+        return True
+
+    async def quiet(self, seconds: float = 0.8) -> None:
+        """Wait until nothing has reached any server for a while."""
+        last, still = self._traffic(), 0.0
+        for _ in range(400):
+            await asyncio.sleep(0.05)
+            now = self._traffic()
+            last, still = now, (still + 0.05 if now == last else 0.0)
+            if still >= seconds:
+                return
+
+    async def page(self, path: str) -> str:
+        """Return what the bot's own port answers; empty when nothing listens there."""
+        try:
+            async with ClientSession() as session, session.get(f"http://127.0.0.1:{self.port}{path}") as answer:
+                return await answer.text()
+        except ClientError:
+            return ""
+
+    def _traffic(self) -> tuple[int, ...]:
+        logs = (self.feeds.requests, self.slack.requests, self.discord.requests, self.smtp.lines)
+        return tuple(map(len, logs))
+
+    # --- what subscribers see ------------------------------------------------------------------------------------
+
+    def posts(self) -> dict[str, list[Post]]:
+        """Return what each target of the case has been shown, oldest first."""
+        return {name: self._posts_of(ours) for name, ours in self.targets.items()}
+
+    def _posts_of(self, ours: str) -> list[Post]:
+        kind, _, address = ours.partition(":")
+        if kind == "slack":
+            return [post for message in self.slack.in_channel(address) for post in slack_posts(message)]
+        if kind == "discord":
+            return [post for message in self.discord.in_channel(address) for post in discord_posts(message)]
+        return [post for mail in self.smtp.to(address) for post in mail_posts(mail)]
+
+    def serve(self, url: str, body: bytes, name: str, step: Json) -> None:
+        """Let an address answer from now on as a step of the case says."""
+        headers = {key: None if value is None else self._moved(value) for key, value in step.get("headers", {}).items()}
+        own_validators = any(key.lower() in ("etag", "last-modified") for key in headers)
+        suffix = Path(name or urlsplit(url).path).suffix
+        document = Document(
+            body=body,
+            status=step.get("status", 200),
+            content_type=TYPES.get(suffix, "application/rss+xml"),
+            headers=headers,
+            conditional=not own_validators,  # a case that spells a validator is about one that lies
+        )
+        self.feeds.serve(urlsplit(self.here(url)).path, document)
+
+    def _moved(self, value: str) -> str:
+        return self.here(value) if value.startswith(("http://", "https://")) else value
