@@ -37,6 +37,7 @@ TITLE = 1_000  # as core.parse keeps it
 UNTITLED = 100  # characters of the text that stand in for a missing title
 SHOWN_TAGS = 10  # a reader takes in no more; filters and searches use all of them
 TAG = 60  # characters of one tag
+HOST = 80  # characters
 RECORD_SUMMARY = 2_000  # characters, for programs
 EASTMOST = timedelta(hours=14)  # where on earth a day begins first
 # A day comes as its midnight in the feed's own zone, which is kept in UTC: 11:00 (New Zealand, the evening before) to
@@ -114,7 +115,7 @@ def card_of(entry: Entry, *, timezone: tzinfo, body: int = BODY, note: str | Non
     return Card(
         title=title,
         link=link,
-        host=display_host(link) if misleads(title, link) else None,
+        host=_shown_host(link) if misleads(title, link) else None,
         tags=_shown_tags(entry.tags),
         date=display_date(entry, timezone=timezone),
         feed_title=one_line(entry.feed_title) or str(entry.feed_id),
@@ -166,7 +167,7 @@ def block_lines(blocks: Sequence[Block]) -> list[str]:
                 lines += [f"> {line}" for line in span_text(block.spans).split("\n")]
             case Preformatted():
                 lines += [f"    {line}" for line in block.text.split("\n")]
-            case Bullets():
+            case _:
                 lines += [f"{f'{n}.' if block.ordered else '-'} {span_text(i)}" for n, i in enumerate(block.items, 1)]
     return lines
 
@@ -270,6 +271,12 @@ def _paragraphs(words: str) -> tuple[Block, ...]:
     return tuple(Paragraph(spans=(Text(text=line),)) for line in lines if line)
 
 
+def _shown_host(link: str | None) -> str | None:
+    """Return the host; of an endless one the end, which says whose it is."""
+    host = display_host(link)
+    return host if host is None or len(host) <= HOST else f"…{host[-HOST + 1 :]}"
+
+
 def _shown_tags(tags: Sequence[str]) -> tuple[str, ...]:
     shown = [cut(tag, TAG) for tag in map(one_line, tags) if tag]
     more = len(shown) - SHOWN_TAGS
@@ -295,13 +302,13 @@ def _unlinked(blocks: Sequence[Block]) -> tuple[Block, ...]:
                 plain.append(replace(block, spans=_unlinked_spans(block.spans)))
             case Bullets():
                 plain.append(replace(block, items=tuple(_unlinked_spans(item) for item in block.items)))
-            case Preformatted():
+            case _:
                 plain.append(block)
     return tuple(plain)
 
 
 def _unlinked_spans(spans: Sequence[Span]) -> tuple[Span, ...]:
-    return tuple(replace(span, href=None) if isinstance(span, Text) else span for span in spans)
+    return tuple(replace(span, href=None) if isinstance(span, Text) and span.href else span for span in spans)
 
 
 def _published_json(entry: Entry) -> str | None:

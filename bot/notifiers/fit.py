@@ -63,7 +63,7 @@ def plain_text(message: Message, limit: int, measure: Measure, *, title: int) ->
         rest = _tail(message.more + len(cards) - at, message.more_url)
         after = tail if at + 1 == len(cards) else _tail(message.more + len(cards) - at - 1, message.more_url)
         if measure("\n".join([*lines, line, *after])) > limit:
-            return "\n".join([*lines, *rest])
+            return cut("\n".join([*lines, *rest]), limit, measure)
         lines.append(line)
     return cut("\n".join([*lines, *tail]), limit, measure)
 

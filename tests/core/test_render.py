@@ -114,6 +114,11 @@ def test_no_link_of_a_feeds_text_is_live() -> None:
         ("News from good.example", "https://evil.example/x", "evil.example"),
         ("News from evil.example", "https://www.evil.example/x", None),
         ("A title", "https://evil.example/x", None),
+        (
+            "good.example",
+            f"https://{'a' * 60}.{'b' * 60}.evil.example/x",
+            f"…{('a' * 60 + '.' + 'b' * 60 + '.evil.example')[-79:]}",
+        ),
     ],
 )
 def test_a_title_that_names_another_host_shows_where_it_leads(title: str, link: str, host: str | None) -> None:

@@ -49,9 +49,10 @@ messages = st.one_of(
     st.builds(message, entries),
     st.builds(digest, st.lists(entries, min_size=1, max_size=8).map(tuple)),
     st.builds(
-        lambda found, w: render_list(found, timezone=BERLIN, now=SEEN, heading=w, words=w),
+        lambda found, w, more: render_list(found, timezone=BERLIN, now=SEEN, heading=w, words=w or "", more=more),
         st.lists(entries, max_size=11),
-        words,
+        st.one_of(st.none(), words),
+        st.sampled_from([0, 7]),
     ),
 )
 
