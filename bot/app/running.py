@@ -1,22 +1,23 @@
-"""The bot as a process: `run` until it is told to stop, and one round for `once`."""
+"""The bot as a process: `run` until it is told to stop."""
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Coroutine
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from bot.app.parts import Observers, Parts, built, opened
+from bot.app.observing import Watch, secrets_of, start_logging
+from bot.app.parts import Parts, built, opened
 from bot.app.preparing import prepare
 from bot.app.reloading import Reloader, reload_on_sighup
+from bot.app.serving import web_running
 from bot.app.ticking import Wakers, start_ticks, stop_on_signals
 from bot.config.settings import Settings
 from bot.core.errors import StoreUnavailable
 from bot.ports import Clock
-from bot.services.intake import PollEvent
-from bot.services.outbox import SendEvent
-from bot.store.status import DestinationRow
+from bot.services.poking import Pokes
+from bot.telemetry.metrics import Metrics
+from bot.version import VERSION
 
 log = logging.getLogger(__name__)
 
@@ -25,64 +26,53 @@ POLL_DRAIN = timedelta(seconds=2)
 UPKEEP = timedelta(minutes=10)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Round:
-    """What `once` did, and how things stand after it."""
-
-    polls: Sequence[PollEvent]
-    sends: Sequence[SendEvent]
-    waiting: int
-    destinations: Sequence[DestinationRow]
-
-
-async def run_once(settings: Settings, clock: Clock) -> Round:
-    """Poll every feed, deliver all that is due (small print 2)."""
-    sends: list[SendEvent] = []
-    observers = Observers(polled=_log_poll, sent=sends.append)
-    async with (
-        opened(settings, clock, exclusive=True) as store,
-        built(settings, clock, store, observers=observers, wake=_nothing) as parts,
-    ):
-        await prepare(parts)
-        polls = await parts.intake.poll_all()
-        await parts.outbox.drain()
-        waiting = await store.waiting(now=clock.now())
-        return Round(polls=polls, sends=sends, waiting=waiting, destinations=await store.destination_rows())
-
-
 async def run(settings: Settings, clock: Clock, *, path: Path) -> int:
     """Run until SIGTERM; return the exit code. `path` is the configuration, which is read again when it changes."""
-    wakers = Wakers(clock)
-    stopping = asyncio.Event()
+    redactor = start_logging(settings)
+    wakers, stopping = Wakers(clock), asyncio.Event()
     stop_on_signals(stopping, wakers.wake)
-    observers = Observers(polled=_log_poll, sent=_log_send)
+    watch = Watch(clock, Metrics(VERSION))
     async with (
         opened(settings, clock, exclusive=True) as store,
-        built(settings, clock, store, observers=observers, wake=wakers.wake) as parts,
+        built(settings, clock, store, observers=watch.observers, wake=wakers.wake) as parts,
     ):
         await prepare(parts)
-        ticks = start_ticks(wakers.wake)
-        reloader = Reloader(parts, path, wake=wakers.wake, applied=_nothing)
+        pokes = Pokes(store, clock, wakers.wake)
+        watch.on_new = pokes.found
+        reloader = Reloader(parts, path, wake=wakers.wake, applied=lambda new: redactor.know(secrets_of(new)))
         reload_on_sighup(reloader)
+        ticks = start_ticks(wakers.wake)
         try:
-            await serve(parts, wakers, stopping, reloader.look)
+            async with web_running(
+                parts, watch, address=settings.http.address, poke=pokes.poke, unsubscribe=_no_such_token, inbox=list
+            ):
+                await serve(parts, wakers, stopping, reloader.look, watch.tick, beside=watch.beat(parts))
         finally:
             ticks.shutdown(wait=False)
+            await pokes.stop()
     return 0
 
 
-async def serve(parts: Parts, wakers: Wakers, stopping: asyncio.Event, *more: Callable[[], Awaitable[None]]) -> None:
-    """Run the loops until `stopping`, then let what is being sent come to its end (R-22)."""
+async def serve(
+    parts: Parts,
+    wakers: Wakers,
+    stopping: asyncio.Event,
+    *more: Callable[[], Awaitable[None]],
+    beside: Coroutine[None, None, None] | None = None,
+) -> None:
+    """Run the loops, and `beside` them whatever measures them, until `stopping`; then let sends come to their end."""
     loops = (parts.intake.poll_due, parts.outbox.send_due, Upkeep(parts).look, *more)
     running = [asyncio.create_task(wakers.loop(_patient(work, parts.clock), stopping)) for work in loops]
+    others = [asyncio.create_task(beside)] if beside is not None else []
     log.info("running", extra={"feeds": len(parts.settings.feeds), "routes": len(parts.settings.routes)})
     try:
         await asyncio.gather(*running)
     finally:
-        for task in running:
+        for task in (*running, *others):
             task.cancel()
         drain = parts.settings.delivery.drain
         await asyncio.gather(parts.intake.stop(POLL_DRAIN), parts.outbox.stop(drain))
+        await asyncio.gather(*running, *others, return_exceptions=True)
         log.info("stopped")
 
 
@@ -118,19 +108,5 @@ def _patient(work: Callable[[], Awaitable[object]], clock: Clock) -> Callable[[]
     return tried
 
 
-def _log_poll(event: PollEvent) -> None:
-    if event.error is not None:
-        log.warning("feed not read", extra={"feed": event.feed, "error": event.error})
-    elif event.new:
-        log.info("feed polled", extra={"feed": event.feed, "new": event.new, "owed": event.owed})
-
-
-def _log_send(event: SendEvent) -> None:
-    outcome = type(event.result).__name__.lower()
-    level = logging.INFO if outcome == "sent" else logging.WARNING
-    why = getattr(event.result, "why", None) or getattr(event.result, "reason", None)
-    log.log(level, "delivery", extra={"destination": event.destination, "outcome": outcome, "why": why})
-
-
-def _nothing(*_: object) -> None:
-    """`once` has no loop to wake."""
+async def _no_such_token(_: str) -> bool:
+    return False

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from bot.app.running import Round
+    from bot.app.once import Round
 
 
 def round_lines(done: "Round") -> Iterator[str]:

@@ -27,7 +27,7 @@ def run(config: str | None) -> int:
 @config_option
 def once(config: str | None) -> int:
     """Poll every feed now, deliver all that is due, exit: 0 all well, 75 something will be retried."""
-    from bot.app.running import run_once
+    from bot.app.once import run_once
     from bot.cli.output import round_lines
     from bot.clock import SystemClock
 

@@ -151,7 +151,7 @@ def _deferred(
 def _policy(why: str, *, now: datetime, rules: DeliveryRules) -> Settlement:
     match rules.on_unknown:
         case OnUnknown.RESEND:
-            return RetryAt(at=now, why=f"{why}: sending again, which may double it")
+            return RetryAt(at=now, why=f"{why}: sending again, which may double it", blind=True)
         case OnUnknown.HOLD:
             return Held(why=f"{why}: held for a person")
         case OnUnknown.DROP:

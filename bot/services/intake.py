@@ -13,7 +13,7 @@ from bot.core.errors import FetchError, LeaseLost, ParseError, StoreError
 from bot.core.failure import plan_failure
 from bot.core.identity import identify_document
 from bot.core.model.entry import Known, ParsedFeed
-from bot.core.model.feed import FeedState, Fetched, NotModified, Validators
+from bot.core.model.feed import FeedId, FeedState, Fetched, NotModified, Validators
 from bot.core.model.plan import IntakePlan
 from bot.core.model.route import Route
 from bot.core.moves import polled_url
@@ -33,7 +33,7 @@ ARCHIVE_PAGES = 5  # N18
 class PollEvent:
     """How one poll ended, for logs, metrics and `once`."""
 
-    feed: str
+    feed: FeedId
     outcome: str  # new, nothing, failed, lost
     new: int = 0
     owed: int = 0

@@ -53,6 +53,8 @@ class SendEvent:
     kind: DeliveryKind
     result: Settlement
     delay: timedelta  # since the delivery was due
+    idem: str
+    looked: bool = False  # a look-up of an unknown outcome, not a send
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -295,6 +297,8 @@ class Outbox:
                 kind=owed.delivery.kind,
                 result=result,
                 delay=now - owed.delivery.due_at,
+                idem=owed.delivery.idem,
+                looked=looked,
             )
         )
 

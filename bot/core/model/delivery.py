@@ -158,6 +158,7 @@ class RetryAt:
     throttled: bool = False
     plain: bool = False  # send the plain form from now on
     alone: bool = False  # let the next one try before this one
+    blind: bool = False  # sent again without knowing whether it arrived
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

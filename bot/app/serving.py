@@ -1,0 +1,102 @@
+"""The web, introduced to the rest of the house."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+
+from bot.app.observing import Watch
+from bot.app.parts import Parts
+from bot.core.model.entry import Entry
+from bot.core.model.feed import FeedId
+from bot.services.inspect import verdicts_of
+from bot.telemetry.metrics import Sample
+from bot.web.health import OVERDUE_INTERVALS, Alive, Ready
+from bot.web.parts import Handler, InboxMessage, Verdict, WebParts
+from bot.web.server import Running, make_app, start
+
+ChatState = Callable[[], Mapping[str, str | None]]  # each chat connection: why it is down, None where it is up
+
+
+@asynccontextmanager
+async def web_running(
+    parts: Parts,
+    watch: Watch,
+    *,
+    address: tuple[str, int],
+    poke: Callable[[FeedId], Awaitable[bool]],
+    unsubscribe: Callable[[str], Awaitable[bool]],
+    inbox: Callable[[], Sequence[InboxMessage]],
+    chat_routes: Sequence[tuple[str, str, Handler]] = (),
+    chat: ChatState = dict,
+) -> AsyncIterator[Running]:
+    """Serve pages and endpoints until the block ends. Raises OSError where the address can't be had."""
+    facts = _Facts(parts, watch, chat)
+    app = make_app(
+        WebParts(
+            clock=parts.clock,
+            settings=lambda: parts.settings,
+            status=parts.store,
+            alive=facts.alive,
+            ready=facts.ready,
+            metrics=facts.metrics,
+            poke=poke,
+            unsubscribe=unsubscribe,
+            why=facts.why,
+            inbox=inbox,
+            polls=watch.metrics.history.hours,
+            chat_routes=chat_routes,
+        )
+    )
+    running = await start(app, *address)
+    try:
+        yield running
+    finally:
+        await running.stop()
+
+
+class _Facts:
+    """Answers the web's questions about this process and the store."""
+
+    def __init__(self, parts: Parts, watch: Watch, chat: ChatState) -> None:
+        self._parts = parts
+        self._watch = watch
+        self._chat = chat
+
+    def alive(self) -> Alive:
+        return Alive(since_tick=self._watch.since_tick, write_blocked=self._watch.write_blocked)
+
+    async def ready(self) -> Ready:
+        waiting = await self._parts.store.overdue(now=self._parts.clock.now())
+        return Ready(
+            feeds=await self._parts.store.feeds(),
+            oldest_waiting_at=min((at for _, at in waiting), default=None),
+            chat=self._chat(),
+        )
+
+    async def metrics(self) -> tuple[bytes, str]:
+        store, now = self._parts.store, self._parts.clock.now()
+        feeds, totals, waiting = await store.feeds(), await store.totals(now=now), await store.overdue(now=now)
+        oldest = min((at for _, at in waiting), default=now)
+        self._watch.metrics.chat({name: why is None for name, why in self._chat().items()})
+        return self._watch.metrics.expose(
+            Sample(
+                feeds=len(feeds),
+                feeds_failing=sum(state.error is not None for state in feeds),
+                feeds_overdue=sum(
+                    now - state.next_poll_at > OVERDUE_INTERVALS * state.feed.interval for state in feeds
+                ),
+                entries=totals.entries,
+                waiting=totals.waiting,
+                oldest_waiting=now - oldest,
+                parked=sum(row.destination.parked is not None for row in await store.destination_rows()),
+                held=totals.held,
+                dead=totals.dead,
+            )
+        )
+
+    async def why(self, entry: Entry) -> Sequence[Verdict]:
+        feeds = {state.feed.id: state.feed for state in await self._parts.store.feeds()}
+        routes = await self._parts.routing.all_routes()
+        return [
+            Verdict(route=each.route.name, to=", ".join(each.route.to), wanted=each.wanted, reason=each.reason)
+            for each in verdicts_of(entry, feeds, routes, now=self._parts.clock.now())
+        ]
