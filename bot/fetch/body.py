@@ -1,6 +1,5 @@
 """Reads a body within the limits of size and patience."""
 
-import asyncio
 from datetime import timedelta
 from typing import Final
 
@@ -9,6 +8,7 @@ from aiohttp import StreamReader
 from bot.core.errors import FetchError
 from bot.fetch.decode import PIECE, decoder
 from bot.fetch.limits import FetchLimits
+from bot.fetch.patience import Patience
 from bot.ports import Clock
 
 _MEGABYTE: Final = 1024 * 1024
@@ -17,8 +17,9 @@ _MEGABYTE: Final = 1024 * 1024
 class BodyReader:
     """Reads one body (T5, T6)."""
 
-    def __init__(self, content: StreamReader, *, limits: FetchLimits, clock: Clock) -> None:
+    def __init__(self, content: StreamReader, *, patience: Patience, limits: FetchLimits, clock: Clock) -> None:
         self._content = content
+        self._patience = patience
         self._limits = limits
         self._clock = clock
         self._wire = 0
@@ -44,12 +45,8 @@ class BodyReader:
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     async def _next(self) -> bytes:
-        patience = self._limits.idle
-        try:
-            async with asyncio.timeout(patience.total_seconds()):
-                chunk = await self._content.readany()
-        except TimeoutError as error:
-            raise FetchError(f"the answer stood still for {patience.total_seconds():g} s") from error
+        self._patience.allow(self._limits.idle, "the answer stood still for too long")
+        chunk = await self._content.readany()
         self._wire += len(chunk)
         if self._wire > self._limits.wire:
             raise too_large(self._limits.wire)

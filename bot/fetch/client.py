@@ -1,14 +1,11 @@
 """The fetcher: every request that feed URLs, redirects, pages and hubs cause goes through this one guarded room."""
 
-import asyncio
 import ssl
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Final
 from urllib.parse import urlencode
 
@@ -21,11 +18,13 @@ from bot.core.errors import FetchError
 from bot.core.model.feed import Feed, FeedId, Fetched, NotModified, Validators
 from bot.fetch.body import BodyReader
 from bot.fetch.errand import ACCEPT_PAGE, Errand, errand_for, to_url
-from bot.fetch.guard import Guard, check_url, to_networks
+from bot.fetch.guard import check_url, to_networks
 from bot.fetch.headers import links, max_age, retry_after, validators
 from bot.fetch.limits import DEFAULT_LIMITS, FetchLimits
 from bot.fetch.names import ThreadResolver
+from bot.fetch.patience import Patience
 from bot.fetch.reasons import status_error, to_error
+from bot.fetch.sessions import Sessions, is_fresh
 from bot.ports import Clock
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
@@ -34,18 +33,11 @@ _NOTHING_KNOWN: Final = Validators()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Redirect:
-    status: int
-    target: URL
-    wait: timedelta | None
+class _Trail:
+    """What the hops before this one left: where they led, and the longest wait that one asked for with Retry-After."""
 
-
-class _NoAnswer(Exception):
-    """Carries a broken connection past aiohttp, which would ask a second time by itself."""
-
-    def __init__(self, cause: aiohttp.ClientError) -> None:
-        super().__init__()
-        self.cause = cause
+    hops: tuple[tuple[int, str], ...] = ()
+    wait: timedelta | None = None
 
 
 class HttpFetcher:
@@ -64,11 +56,9 @@ class HttpFetcher:
         """`contact` goes into the User-Agent, as does how many destinations `subscribers` counts for a feed."""
         self._clock = clock
         self.configure(contact=contact, limits=limits)
-        self._tls = tls or tls_context()
-        self._resolver = resolver or ThreadResolver()
+        self._sessions = Sessions(tls=tls or tls_context(), resolver=resolver or ThreadResolver(), limits=limits)
         self._subscribers = subscribers
         self._product = f"feedbell/{_version()}"
-        self._sessions: dict[Guard, aiohttp.ClientSession] = {}
 
     def configure(self, *, contact: str | None, limits: FetchLimits) -> None:
         """Go by these from the next request on."""
@@ -76,10 +66,7 @@ class HttpFetcher:
         self._contact = f"+{contact}; " if contact else ""
 
     async def close(self) -> None:
-        for session in self._sessions.values():
-            await session.close()
-        self._sessions.clear()
-        await self._resolver.close()
+        await self._sessions.close()
 
     async def fetch(self, feed: Feed, url: str, validators: Validators) -> Fetched | NotModified:
         subscribers = self._subscribers(feed.id) if self._subscribers else 1
@@ -105,61 +92,53 @@ class HttpFetcher:
         errand = Errand(networks=to_networks(allow_private), accept="*/*")
         headers = {"Content-Type": "application/x-www-form-urlencoded"}
         form = urlencode(fields)
-        async with self._patience(), await self._send(errand, to_url(url), form=form, extra=headers) as response:
-            return response.status
+        async with Patience(self._limits.total) as patience:
+            async with await self._send(patience, errand, to_url(url), form=form, extra=headers) as response:
+                return response.status
 
     async def _get(self, errand: Errand, url: str, known: Validators) -> Fetched | NotModified:
-        async with self._patience():
-            return await self._follow(errand, to_url(url), known)
+        async with Patience(self._limits.total) as patience:
+            return await self._follow(patience, errand, to_url(url), known)
 
-    @asynccontextmanager
-    async def _patience(self) -> AsyncIterator[None]:
-        total = self._limits.total.total_seconds()
-        try:
-            async with asyncio.timeout(total):
-                yield
-        except TimeoutError as error:
-            raise FetchError(f"the answer took longer than {total:g} s in all") from error
-
-    async def _follow(self, errand: Errand, url: URL, known: Validators) -> Fetched | NotModified:
+    async def _follow(self, patience: Patience, errand: Errand, url: URL, known: Validators) -> Fetched | NotModified:
         """Walk the redirects by hand: each hop is a new request, with its own guard, validators and secrets."""
-        hops: tuple[tuple[int, str], ...] = ()
-        wait: timedelta | None = None
+        trail = _Trail()
         for _ in range(self._limits.redirects + 1):
-            answer = await self._ask(errand, url, known, hops, wait)
-            if not isinstance(answer, _Redirect):
+            response = await self._send(patience, errand, url, known)
+            crash.point("poll.headers")
+            async with response:
+                answer = await self._take(patience, response, url, known, trail)
+            if not isinstance(answer, _Trail):
                 return answer
-            if url.scheme == "https" and answer.target.scheme == "http":
-                raise FetchError("it redirects from https to http, which is not followed", status=answer.status)
-            url = answer.target
-            hops = (*hops, (answer.status, str(url)))
-            wait = _longest(wait, answer.wait)
-        raise FetchError(f"it redirects more than {self._limits.redirects} times", retry_after=wait)
+            target = to_url(response.headers["Location"], base=url)
+            if url.scheme == "https" and target.scheme == "http":
+                raise FetchError("it redirects from https to http, which is not followed", status=response.status)
+            url = target
+            trail = replace(answer, hops=(*answer.hops, (response.status, str(url))))
+        raise FetchError(f"it redirects more than {self._limits.redirects} times", retry_after=trail.wait)
 
-    async def _ask(
-        self, errand: Errand, url: URL, known: Validators, hops: tuple[tuple[int, str], ...], wait: timedelta | None
-    ) -> Fetched | NotModified | _Redirect:
-        """`wait`: what an earlier hop asked for with Retry-After; the longest wait holds for the whole chain."""
-        response = await self._send(errand, url, known)
-        crash.point("poll.headers")
-        async with response:
-            now = self._clock.now()
-            status, headers = response.status, response.headers
-            wait = _longest(wait, retry_after(headers, now=now) if status >= 300 else None)
-            if status in _REDIRECTS and "Location" in headers:
-                return _Redirect(status=status, target=to_url(headers["Location"], base=url), wait=wait)
-            fresh = _longest(max_age(headers, now=now), wait)
-            if status == 304 and known.url == str(url) and (known.etag or known.last_modified):
-                renewed = validators(headers, url=str(url), before=known)
-                return NotModified(url=str(url), validators=renewed, hops=hops, max_age=fresh)
-            if status not in _WITH_BODY:
-                raise status_error(status, wait)
-            body = await self._read(response)
+    async def _take(
+        self, patience: Patience, response: aiohttp.ClientResponse, url: URL, known: Validators, trail: _Trail
+    ) -> Fetched | NotModified | _Trail:
+        """Read one answer; a redirect gives back the trail, with the wait that it asks for."""
+        now = self._clock.now()
+        status, headers = response.status, response.headers
+        if status >= 300:
+            trail = replace(trail, wait=_longest(trail.wait, retry_after(headers, now=now)))
+        if status in _REDIRECTS and "Location" in headers:
+            return trail
+        fresh = _longest(max_age(headers, now=now), trail.wait)
+        if status == 304 and known.url == str(url) and (known.etag or known.last_modified):
+            renewed = validators(headers, url=str(url), before=known)
+            return NotModified(url=str(url), validators=renewed, hops=trail.hops, max_age=fresh)
+        if status not in _WITH_BODY:
+            raise status_error(status, trail.wait)
+        body = await self._read(patience, response)
         crash.point("poll.body")
-        return _to_fetched(response, url, body, hops, fresh)
+        return _to_fetched(response, url, body, trail.hops, fresh)
 
-    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
-        reader = BodyReader(response.content, limits=self._limits, clock=self._clock)
+    async def _read(self, patience: Patience, response: aiohttp.ClientResponse) -> bytes:
+        reader = BodyReader(response.content, patience=patience, limits=self._limits, clock=self._clock)
         encodings = response.headers.getall("Content-Encoding", [])
         try:
             return await reader.read(encodings=encodings, length=response.content_length)
@@ -168,6 +147,7 @@ class HttpFetcher:
 
     async def _send(
         self,
+        patience: Patience,
         errand: Errand,
         url: URL,
         known: Validators = _NOTHING_KNOWN,
@@ -178,69 +158,21 @@ class HttpFetcher:
         """Send one request and return once its headers are in; the core of everything this class does."""
         check_url(url)
         agent = f"{self._product} ({self._contact}subscribers={errand.subscribers})"
-        headers = errand.headers(url, known, agent) | dict(extra or {})
-        session = self._session(errand.guard(url))
-        patience = (self._limits.connect + self._limits.headers).total_seconds()
-        while True:
-            trip = SimpleNamespace(reused=False)
+        headers = errand.headers(url, known, agent)
+        if extra is not None:
+            headers.update(extra)
+        session = self._sessions.under(errand.guard(url))
+        patience.allow(self._limits.connect + self._limits.headers, f"{url.host} does not answer in time")
+        method = "GET" if form is None else "POST"
+        for is_second in (False, True):
+            is_fresh.set(False)
             try:
-                async with asyncio.timeout(patience):
-                    return await session.request(
-                        "GET" if form is None else "POST",
-                        url,
-                        headers=headers,
-                        data=form,
-                        allow_redirects=False,
-                        trace_request_ctx=trip,
-                    )
-            except _NoAnswer as broken:
-                # A server may close a kept connection in the moment we take it: that says nothing, ask on another one.
-                if not trip.reused or form is not None:
-                    raise to_error(broken.cause, url.host or "") from broken
+                return await session.request(method, url, headers=headers, data=form, allow_redirects=False)
             except (aiohttp.ClientError, OSError, ValueError) as error:
-                raise to_error(error, url.host or "") from error
-
-    def _session(self, guard: Guard) -> aiohttp.ClientSession:
-        """Return the session of this guard: connections opened under one are never lent to another."""
-        session = self._sessions.get(guard)
-        if session is None:
-            session = self._sessions[guard] = self._open_session(guard)
-        return session
-
-    def _open_session(self, guard: Guard) -> aiohttp.ClientSession:
-        connector = aiohttp.TCPConnector(
-            ssl=self._tls,
-            socket_factory=guard.open_socket,
-            resolver=self._resolver,
-            keepalive_timeout=self._limits.keep_alive.total_seconds(),
-            limit=0,  # whoever calls bounds how many polls are in flight
-        )
-        reuse = aiohttp.TraceConfig()
-        reuse.on_connection_reuseconn.append(_note_reuse)
-        patience = self._limits.connect.total_seconds()
-        return aiohttp.ClientSession(
-            connector=connector,
-            auto_decompress=False,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            middlewares=(_ask_once,),
-            timeout=aiohttp.ClientTimeout(total=None, connect=patience, sock_connect=patience),
-            trace_configs=[reuse],
-            trust_env=False,  # a proxy named in the environment would connect where our guard can't look (T3)
-        )
-
-
-async def _note_reuse(_: aiohttp.ClientSession, trip: SimpleNamespace, __: object) -> None:
-    trip.trace_request_ctx.reused = True
-
-
-async def _ask_once(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
-    """A client middleware: an answer that never came is reported, not asked for again."""
-    try:
-        return await send(request)
-    except aiohttp.ClientConnectorError:
-        raise
-    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
-        raise _NoAnswer(error) from error
+                # A server may close a kept connection in the moment we take it: that says nothing, ask on another one.
+                if is_second or is_fresh.get() or form is not None:
+                    raise to_error(error, url.host or "") from error
+        raise FetchError("not reached")  # the second try returned or raised
 
 
 def _to_fetched(

@@ -3,6 +3,7 @@
 import re
 from base64 import b64encode
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from yarl import URL
@@ -65,14 +66,18 @@ def errand_for(feed: Feed, *, subscribers: int) -> Errand:
 
 def to_url(text: str, *, base: URL | None = None) -> URL:
     """Read an address, relative to `base` if there is one; the fragment is no server's business. Raises FetchError."""
-    text = text.strip()
     try:
-        url = URL(text, encoded=bool(_AS_WRITTEN.fullmatch(text)))
+        url = _parse(text.strip())
         if base is not None:
             url = base.join(url)
     except ValueError as error:
         raise FetchError("this is no web address") from error
     return url.with_fragment(None) if url.raw_fragment else url
+
+
+@lru_cache(maxsize=4096)
+def _parse(text: str) -> URL:
+    return URL(text, encoded=bool(_AS_WRITTEN.fullmatch(text)))
 
 
 def _host(url: URL) -> str:

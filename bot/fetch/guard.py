@@ -77,6 +77,25 @@ def is_public(address: Address) -> bool:
     )
 
 
+@lru_cache(maxsize=4096)
+def _is_public(host: str) -> bool:
+    try:
+        return is_public(ipaddress.ip_address(host.partition("%")[0]))
+    except ValueError:
+        return False
+
+
+@lru_cache(maxsize=4096)
+def _is_within(host: str, networks: tuple[Network, ...]) -> bool:
+    if not networks:
+        return False
+    try:
+        address = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    return any(spelling in network for spelling in (address, unwrap(address)) for network in networks)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guard:
     """What the connections of one pool may lead to. A pool never serves two guards."""
@@ -86,13 +105,7 @@ class Guard:
 
     def admits(self, host: str, port: int) -> bool:
         """Judge a numeric address; whatever can't be read as one is refused."""
-        try:
-            address = ipaddress.ip_address(host.partition("%")[0])
-        except ValueError:
-            return False
-        if any(spelling in network for spelling in (address, unwrap(address)) for network in self.allowed):
-            return True
-        return is_public(address) and (self.any_port or port in SAFE_PORTS)
+        return _is_within(host, self.allowed) or (_is_public(host) and (self.any_port or port in SAFE_PORTS))
 
     def open_socket(self, info: AddrInfoType) -> socket.socket:
         """Make the socket for an address, or none: nothing is connected before this was asked."""
@@ -108,14 +121,21 @@ def check_url(url: URL) -> None:
     Raises AddressRefused for another scheme, a user name or password, and a number that only some readers take
     for an IPv4 address ("2130706433", "0x7f.1", "127.1").
     """
+    if (reason := _objection(url)) is not None:
+        raise AddressRefused(reason)
+
+
+@lru_cache(maxsize=4096)
+def _objection(url: URL) -> str | None:
     if url.scheme not in ("http", "https") or not url.raw_host:
-        raise AddressRefused("only addresses that begin with http:// or https:// are fetched")
+        return "only addresses that begin with http:// or https:// are fetched"
     if url.raw_user is not None or url.raw_password is not None:
-        raise AddressRefused("an address with a user name or password in it is not fetched")
+        return "an address with a user name or password in it is not fetched"
     if not _HOST.fullmatch(url.raw_host):
-        raise AddressRefused(REFUSED)
+        return REFUSED
     if _NUMERIC_HOST.search(url.raw_host) and not _is_plain_ipv4(url.raw_host):
-        raise AddressRefused(REFUSED)
+        return REFUSED
+    return None
 
 
 def _is_plain_ipv4(host: str) -> bool:

@@ -13,6 +13,7 @@ LONGEST_VALIDATOR: Final = 4096  # characters; above it a server plays games
 
 _LINK: Final = re.compile(r"<([^<>]*)>([^<]*)")
 _REL: Final = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,\"]+))", re.IGNORECASE)
+_UNSENDABLE: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _AGE: Final = re.compile(r"[0-9]{1,9}")
 _MAX_AGE: Final = re.compile(r"\s*max-age\s*=\s*\"?([0-9]{1,10})\"?\s*", re.IGNORECASE)
 
@@ -38,13 +39,19 @@ def retry_after(headers: Headers, *, now: datetime) -> timedelta | None:
 
     A date counts from the answer's own Date (RFC 9110, 10.2.3), so that a wrong clock on either side does no harm.
     """
-    wait = parse_retry_after(headers.get("Retry-After", ""), now=_to_date(headers.get("Date", "")) or now)
+    text = headers.get("Retry-After", "")
+    if not text:
+        return None
+    wait = parse_retry_after(text, now=_to_date(headers.get("Date", "")) or now)
     return min(wait, LONGEST_WAIT) if wait else None
 
 
 def max_age(headers: Headers, *, now: datetime) -> timedelta | None:
     """Return how long the answer stays fresh (RFC 9111, 4.2), at most 31 days; None: it says nothing, or not at all."""
-    directives = [part for value in headers.getall("Cache-Control", []) for part in value.split(",")]
+    values, expiry = headers.getall("Cache-Control", []), headers.get("Expires", "")
+    if not values and not expiry:
+        return None
+    directives = [part for value in values for part in value.split(",")]
     names = {part.partition("=")[0].strip().lower() for part in directives}
     if names & {"no-cache", "no-store"}:
         return None
@@ -52,7 +59,7 @@ def max_age(headers: Headers, *, now: datetime) -> timedelta | None:
     if ages:
         fresh = timedelta(seconds=int(ages[0][1])) - _age(headers)
     else:
-        expires = _to_date(headers.get("Expires", ""))
+        expires = _to_date(expiry)
         if expires is None:
             return None
         fresh = expires - (_to_date(headers.get("Date", "")) or now)
@@ -78,9 +85,7 @@ def validators(headers: Headers, *, url: str, before: Validators | None = None) 
 
 def _to_sendable(value: str) -> str | None:
     """Drop what could not go back as it came: control characters, and bytes that are no UTF-8."""
-    if not value or len(value) > LONGEST_VALIDATOR:
-        return None
-    if any(ord(char) < 0x20 or ord(char) == 0x7F or 0xD800 <= ord(char) <= 0xDFFF for char in value):
+    if not value or len(value) > LONGEST_VALIDATOR or _UNSENDABLE.search(value):
         return None
     return value
 

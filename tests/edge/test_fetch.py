@@ -4,8 +4,10 @@ from datetime import timedelta
 
 import pytest
 
+from bot.clock import SystemClock
 from bot.core.errors import FetchError
 from bot.core.model.feed import FeedAuth, Fetched, NotModified, Validators
+from bot.fetch.client import HttpFetcher
 from tests.edge.raw_http import NOTHING, RSS, RawServer, answer, feed_at, fetching
 
 
@@ -289,3 +291,28 @@ async def test_a_page_is_got_for_discovery_and_a_form_is_posted_to_a_hub() -> No
     assert "text/html" in (server.requests[0].header("Accept") or "")
     assert server.requests[1].head.startswith(b"POST /hub ")
     assert server.requests[1].body == b"hub.mode=subscribe&hub.topic=http%3A%2F%2Fa%2F%3Fx%3D%C3%BC"
+
+
+async def test_a_name_is_looked_up_by_the_system_and_an_impossible_one_is_none() -> None:
+    async with RawServer({"/feed": answer(body=RSS)}) as server, fetching() as fetcher:
+        url = server.url("/feed", host="localhost")
+        await fetcher.fetch(feed_at(url, allow=("127.0.0.1", "::1")), url, NOTHING)
+        for host in ("a" * 70 + ".example", "a..example", "_.invalid"):
+            with pytest.raises(FetchError, match="there is no host named"):
+                await fetcher.get_page(f"http://{host}/", from_chat=True)
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("url", ["", "http://", "nonsense", "http://[::1/", "http://x:99999/", "http://a b/"])
+async def test_what_is_no_web_address_is_refused_in_words(url: str) -> None:
+    async with fetching() as fetcher:
+        with pytest.raises(FetchError):
+            await fetcher.fetch(feed_at(url), url, NOTHING)
+
+
+async def test_subscribers_are_counted_in_the_user_agent() -> None:
+    async with RawServer({"/feed": answer(body=RSS)}) as server:
+        fetcher = HttpFetcher(clock=SystemClock(), subscribers={"f": 7}.__getitem__)
+        await fetcher.fetch(feed_at(server.url("/feed")), server.url("/feed"), NOTHING)
+        await fetcher.close()
+    assert "subscribers=7)" in (server.requests[0].header("User-Agent") or "")

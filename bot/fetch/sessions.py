@@ -1,0 +1,62 @@
+"""The client sessions, one for each guard: a connection opened under one allowance is never lent to another."""
+
+import ssl
+from collections.abc import Awaitable
+from contextvars import ContextVar
+from typing import Any, Final
+
+import aiohttp
+from aiohttp.abc import AbstractResolver
+
+from bot.fetch.guard import Guard
+from bot.fetch.limits import FetchLimits
+
+# Whether the request that runs in this task got a connection of its own; a kept one may be dead when we take it.
+is_fresh: Final[ContextVar[bool]] = ContextVar("is_fresh", default=False)
+
+
+class _Connector(aiohttp.TCPConnector):
+    def _create_connection(self, *arguments: Any) -> Awaitable[Any]:  # type: ignore[override]
+        is_fresh.set(True)
+        return super()._create_connection(*arguments)
+
+
+class Sessions:
+    """All sessions of one fetcher, opened when first needed."""
+
+    def __init__(self, *, tls: ssl.SSLContext, resolver: AbstractResolver, limits: FetchLimits) -> None:
+        self._tls = tls
+        self._resolver = resolver
+        self._limits = limits
+        self._by_guard: dict[Guard, aiohttp.ClientSession] = {}
+
+    def under(self, guard: Guard) -> aiohttp.ClientSession:
+        session = self._by_guard.get(guard)
+        if session is None:
+            session = self._by_guard[guard] = self._open(guard)
+        return session
+
+    async def close(self) -> None:
+        for session in self._by_guard.values():
+            await session.close()
+        self._by_guard.clear()
+        await self._resolver.close()
+
+    def _open(self, guard: Guard) -> aiohttp.ClientSession:
+        connector = _Connector(
+            ssl=self._tls,
+            socket_factory=guard.open_socket,
+            resolver=self._resolver,
+            keepalive_timeout=self._limits.keep_alive.total_seconds(),
+            limit=0,  # whoever calls bounds how many polls are in flight
+        )
+        session = aiohttp.ClientSession(
+            connector=connector,
+            auto_decompress=False,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(total=None, connect=self._limits.connect.total_seconds()),
+            trust_env=False,  # a proxy named in the environment would connect where our guard can't look (T3)
+        )
+        # aiohttp asks a second time by itself when a connection breaks, and has no public switch for that.
+        session._retry_connection = False
+        return session
