@@ -7,19 +7,25 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from bot.app.parts import Observers, Parts, built, opened
+from bot.app.observing import Watch
+from bot.app.parts import Parts, built, opened
 from bot.app.preparing import prepare
 from bot.app.running import serve
+from bot.app.serving import web_running
 from bot.app.ticking import Wakers, start_ticks, stop_on_signals
 from bot.config.load import parse
 from bot.core.delivery_id import idem
 from bot.core.model.delivery import DeliveryKind
 from bot.core.model.feed import FeedId
 from bot.core.model.route import DestinationUid
-from bot.demo.mailbox import Mailbox, localised
-from bot.demo.prompt import answer_lines
+from bot.demo.mailbox import Kept, Mailbox, localised
+from bot.demo.prompt import HELP, answer_lines
 from bot.demo.publisher import Publisher
 from bot.ports import Clock, Notifier
+from bot.services.poking import Pokes
+from bot.telemetry.metrics import Metrics
+from bot.version import VERSION
+from bot.web.parts import InboxMessage
 
 FEED = FeedId("ai-networking")
 PLACES = ("console", "slack:#ai-networking", "discord:123456789012345678", "email:you@example.org")
@@ -91,16 +97,26 @@ class Demo:
         await self._publisher.start()
         places = ", ".join(f'"{place}"' for place in PLACES)
         text = CONFIG.format(feed=FEED, url=self._publisher.url, places=places)
-        observers = Observers(polled=_ignore, sent=_ignore)
+        watch = Watch(self._clock, Metrics(VERSION))
         with tempfile.TemporaryDirectory(prefix="feedbell-demo-") as folder:
             settings = parse(text, {}, path=Path(folder) / "config.toml", secret_dirs=())
             async with (
                 opened(settings, self._clock, exclusive=True) as store,
                 built(
-                    settings, self._clock, store, observers=observers, wake=wakers.wake, instead=self._local
+                    settings, self._clock, store, observers=watch.observers, wake=wakers.wake, instead=self._local
                 ) as parts,
+                web_running(
+                    parts,
+                    watch,
+                    address=("127.0.0.1", 0),
+                    poke=Pokes(store, self._clock, wakers.wake).poke,
+                    unsubscribe=_no_such_token,
+                    inbox=self._inbox,
+                ) as web,
             ):
-                tally = await self._show(parts, wakers)
+                print(f"The bot reads a feed as it grows. Its messages: http://127.0.0.1:{web.port}/inbox")
+                print(f"{HELP}\n", flush=True)
+                tally = await self._show(parts, wakers, watch)
         await self._publisher.stop()
         print(tally)
         return 0 if tally.is_right else 1
@@ -108,10 +124,10 @@ class Demo:
     def _local(self, notifiers: Mapping[str, Notifier]) -> Mapping[str, Notifier]:
         return localised(notifiers, self._mailbox, self._clock)
 
-    async def _show(self, parts: Parts, wakers: Wakers) -> Tally:
+    async def _show(self, parts: Parts, wakers: Wakers, watch: Watch) -> Tally:
         await prepare(parts)
         ticks = start_ticks(wakers.wake)
-        serving = asyncio.create_task(serve(parts, wakers, self._stopping))
+        serving = asyncio.create_task(serve(parts, wakers, self._stopping, watch.tick))
         prompting = asyncio.create_task(answer_lines(parts, self._stopping, wakers.wake))
         try:
             await self._publish_all(parts, wakers)
@@ -124,6 +140,20 @@ class Demo:
             prompting.cancel()
             ticks.shutdown(wait=False)
         return await _count(parts, self._mailbox)
+
+    def _inbox(self) -> Sequence[InboxMessage]:
+        """What arrived, newest first, the forms that the platforms gave one post side by side."""
+        posts: dict[str, list[Kept]] = {}
+        for kept in self._mailbox.messages:
+            posts.setdefault(kept.title, []).append(kept)
+        return [
+            InboxMessage(
+                title=title,
+                at=copies[0].at,
+                payloads={kept.destination.partition(":")[0]: kept.payload for kept in copies},
+            )
+            for title, copies in reversed(posts.items())
+        ]
 
     async def _publish_all(self, parts: Parts, wakers: Wakers) -> None:
         """One post after the other, each as soon as the one before has arrived everywhere."""
@@ -164,5 +194,6 @@ def _misplaced(owed: Sequence[str], got: Sequence[str]) -> int:
     return sum(place < max(places[:position], default=-1) for position, place in enumerate(places))
 
 
-def _ignore(_: object) -> None:
-    """The console shows what arrives; polls are not worth a line here."""
+async def _no_such_token(_: str) -> bool:
+    """Nobody is subscribed to a demo."""
+    return False
