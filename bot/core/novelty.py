@@ -9,7 +9,7 @@ from bot.core.model.entry import Identity, Key, Known, KnownEntry, Listed, Parse
 
 REKEY_AT_LEAST = 5  # N11
 REKEY_SHARE = 0.5
-SLIDE_IN_AGE = timedelta(days=7)  # N20: before the first poll by this much
+SLIDE_IN_AGE = timedelta(days=7)  # N20: before the first poll by this much, where only age can tell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +27,11 @@ class Item:
         if isinstance(self.parsed, ParsedEntry):
             return self.parsed.published
         return self.stored.published if self.stored is not None else None
+
+    @property
+    def dated(self) -> datetime | None:
+        """What tells its place among the others: many Atom feeds only say when an entry was updated."""
+        return self.published or (self.parsed.updated if isinstance(self.parsed, ParsedEntry) else None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +62,9 @@ def find_news(
     links_shared: bool,
     primed_at: datetime | None,
     oldest_first: bool,
+    listed: frozenset[Key] = frozenset(),
 ) -> News:
-    """Match each item against the store's answer.
+    """Match each item against the store's answer; `listed` are the keys that the document held last time.
 
     An item is known by its key or by its guid without scheme and such (N5); by its link where no two guids of the
     feed ever shared one (N6); and, where half of a document seems new, by its words too (N11).
@@ -72,9 +78,9 @@ def find_news(
     unknown = sum(item.stored is None for item in items)
     if known.total >= REKEY_AT_LEAST and _many(unknown, of=len(items)):
         items = [_renamed(item, (item.identity.fingerprint,), known, taken=frozenset()) for item in items]
-    first_is_oldest = _direction([item.published for item in items], remembered=oldest_first)
+    first_is_oldest = _direction([item.dated for item in items], remembered=oldest_first)
     renamed = tuple(item for item in items if item.renamed)
-    slid = _slid_in(items, primed_at=primed_at, oldest_first=first_is_oldest)
+    slid = _slid_in(items, listed, primed_at=primed_at, oldest_first=first_is_oldest)
     fresh = _fresh(items, [position for position in range(len(items)) if position not in slid])
     return News(
         items=tuple(items),
@@ -149,23 +155,39 @@ def _direction(dates: Sequence[datetime | None], *, remembered: bool) -> bool:
     return remembered if rising == falling else rising > falling
 
 
-def _slid_in(items: Sequence[Item], *, primed_at: datetime | None, oldest_first: bool) -> frozenset[int]:
-    """Positions of old entries that came in at the document's old end because something else left (N20)."""
+def _slid_in(
+    items: Sequence[Item], listed: frozenset[Key], *, primed_at: datetime | None, oldest_first: bool
+) -> frozenset[int]:
+    """Positions of old entries that came in at the document's old end because something else left (N20).
+
+    Where nothing left, one such entry is a post with an old date, several are a window that has become longer.
+    """
     if primed_at is None:
         return frozenset()
-    before = primed_at - SLIDE_IN_AGE
+    oldest = _beyond_the_oldest(items, oldest_first=oldest_first)
+    slid = {position: date for position, date in oldest.items() if date < primed_at}
+    gone = listed - {item.stored.key for item in items if item.stored is not None}
+    if listed and len(slid) <= len(gone):
+        return frozenset(slid)
+    if listed and len(slid) == 1:
+        return frozenset()
+    return frozenset(position for position, date in slid.items() if date < primed_at - SLIDE_IN_AGE)
+
+
+def _beyond_the_oldest(items: Sequence[Item], *, oldest_first: bool) -> dict[int, datetime]:
+    """Unknown items that stand past all known ones and are dated before each of them."""
     known = {position: item for position, item in enumerate(items) if item.stored is not None}
     if not known:
-        return frozenset()
-    dates = [item.published for item in known.values() if item.published is not None]
+        return {}
+    first = min((item.published for item in known.values() if item.published is not None), default=None)
     edge = min(known) if oldest_first else max(known)
-    slid: set[int] = set()
-    for position, item in enumerate(items):
-        in_tail = position < edge if oldest_first else position > edge
-        if item.stored is None and in_tail and item.published is not None and item.published < before:
-            if all(item.published <= date for date in dates):
-                slid.add(position)
-    return frozenset(slid)
+    return {
+        position: item.published
+        for position, item in enumerate(items)
+        if (position < edge if oldest_first else position > edge)
+        and item.published is not None
+        and (first is None or item.published <= first)
+    }
 
 
 def names_of(identities: Sequence[Identity | None]) -> tuple[Key, ...]:

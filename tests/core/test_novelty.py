@@ -54,8 +54,17 @@ def news(
     links_shared: bool = False,
     primed_at: datetime | None = PRIMED,
     oldest_first: bool = False,
+    listed: Sequence[Identity] = (),
 ) -> News:
-    return find_news(items, names, store, links_shared=links_shared, primed_at=primed_at, oldest_first=oldest_first)
+    return find_news(
+        items,
+        names,
+        store,
+        links_shared=links_shared,
+        primed_at=primed_at,
+        oldest_first=oldest_first,
+        listed=frozenset(name.key for name in listed),
+    )
 
 
 def titles(found: News) -> list[str]:
@@ -151,6 +160,37 @@ def test_the_same_at_the_beginning_of_a_document_that_lists_its_oldest_first() -
     found = news([item("old", -40), item("b", 4), item("c", 5)], [identity(n) for n in ("old", "b", "c")], store)
     assert titles(found) == []
     assert len(found.slid_in) == 1
+
+
+def test_what_a_deletion_made_room_for_is_silent_however_young() -> None:
+    names = [identity(n) for n in ("c", "b", "a")]
+    found = news(
+        [item("c", 5), item("a", 3), item("young", -1)],
+        [names[0], names[2], identity("young")],
+        known(*names, days=[5, 4, 3]),
+        listed=names,
+    )
+    assert titles(found) == []
+
+
+def test_one_old_entry_at_the_end_where_nothing_left_is_told() -> None:
+    names = [identity(n) for n in ("c", "b")]
+    items = [item("c", 5), item("b", 4), item("old", -40)]
+    found = news(items, [*names, identity("old")], known(*names, days=[5, 4]), listed=names)
+    assert titles(found) == ["old"]
+
+
+def test_several_old_entries_at_the_end_are_a_longer_window() -> None:
+    names = [identity(n) for n in ("c", "b")]
+    items = [item("c", 5), item("b", 4), item("old", -40), item("older", -41)]
+    found = news(items, [*names, identity("old"), identity("older")], known(*names, days=[5, 4]), listed=names)
+    assert titles(found) == []
+
+
+def test_an_atom_feed_with_nothing_but_updates_is_told_in_their_order() -> None:
+    items = [replace(item(n), updated=PRIMED + timedelta(days=day)) for day, n in enumerate(("a", "b", "c"))]
+    found = news(items, [identity(n) for n in ("a", "b", "c")], known(identity("z")))
+    assert titles(found) == ["a", "b", "c"]
 
 
 def test_a_back_dated_entry_at_the_head_is_told() -> None:
