@@ -9,7 +9,7 @@ from bot.core.model.delivery import Destination, Probe, Receipt
 from bot.core.model.message import Card, Message, Payload
 from bot.core.render import block_lines
 from bot.core.text.graphemes import cut
-from bot.notifiers.fit import meta_line, more_words, plain_text, shown_title, utf16
+from bot.notifiers.fit import meta_line, more_words, plain_text, shown_title
 
 BODY = 600  # characters; a terminal is not for reading articles
 LIMIT = 100_000
@@ -25,7 +25,7 @@ class ConsoleNotifier:
         self._stream = stream
 
     def to_payload(self, message: Message, *, plain: bool = False) -> Payload:
-        text = plain_text(message, LIMIT, utf16, title=BODY) if plain else "\n".join(_lines(message))
+        text = plain_text(message, LIMIT, title=BODY) if plain else "\n".join(_lines(message))
         return {"text": _CONTROLS.sub(" ", text)}
 
     async def send(self, destination: Destination, payload: Payload, key: str) -> Receipt:

@@ -63,11 +63,11 @@ def to_payload(message: Message, *, plain: bool = False, webhook: bool = False) 
     content = " ".join(literals)
     payload: Json = {"allowed_mentions": _allowed(literals)}
     if plain:
-        room = CONTENT - utf16(content) - 100  # for the brackets around links
-        text = escape(plain_text(message, room, _escaped, title=TITLE)).strip()
+        room = CONTENT - utf16(content) - 1
+        text = plain_text(message, room, title=TITLE, escape=escape, link=_bracketed)
         if _PINGS_ALL.search(text):
             payload["allowed_mentions"] = _allowed([one for one in literals if not _PINGS_ALL.search(one)])
-        payload["content"] = f"{content} {_live_links(text, message)}".strip() or "feedbell"
+        payload["content"] = f"{content} {text}".strip() or "feedbell"
     else:
         words, embeds = _embeds(message)
         payload["content"] = "\n".join(filter(None, (content, words)))
@@ -93,12 +93,9 @@ def _escaped(text: str) -> int:
     return utf16(escape(text))
 
 
-def _live_links(text: str, message: Message) -> str:
-    """Give the entries' own links back, which escaping broke; the brackets keep Discord from showing the page too."""
-    for url in dict.fromkeys([*(card.link for card in all_cards(message)), message.more_url]):
-        if url:
-            text = re.sub(f"{re.escape(escape(url))}(?=$|\n)", lambda _, url=url: f"<{url}>", text)  # type: ignore[misc]
-    return text
+def _bracketed(url: str) -> str:
+    """Return a link that shows itself, without a picture of the page below the message."""
+    return f"<{url}>"
 
 
 def _embeds(message: Message) -> tuple[str, list[Json]]:

@@ -47,7 +47,7 @@ _STYLE = (
 
 def to_payload(message: Message, *, sender: str, plain: bool = False) -> Payload:
     """Return headers as people read them, and the bodies. `sender`: the configured From, with or without a name."""
-    text = plain_text(message, LIMIT, len, title=SUBJECT) if plain else _text(message)
+    text = plain_text(message, LIMIT, title=SUBJECT) if plain else _text(message)
     headers: dict[str, JsonValue] = {**_headers(message, sender)}
     return {"headers": headers, "text": text, **({} if plain else {"html": _html(message)})}
 

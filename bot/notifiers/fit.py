@@ -7,7 +7,8 @@ from bot.core.render import block_lines
 from bot.core.text.blocks import cut_blocks
 from bot.core.text.graphemes import cut
 
-Measure = Callable[[str], int]
+Form = Callable[[str], str]
+PARAGRAPH = 3_000  # UTF-16 units of one line of a notice
 
 
 def utf16(text: str) -> int:
@@ -49,33 +50,44 @@ def shown_title(card: Card) -> str:
     return f"{card.title} ({card.host})" if card.host else card.title
 
 
-def plain_text(message: Message, limit: int, measure: Measure, *, title: int) -> str:
+def plain_text(message: Message, limit: int, *, title: int, escape: Form = str, link: Form = str) -> str:
     """Return the fallback that any service takes: titles and links, or the words of a notice.
 
-    Titles are cut to `title`; entries that find no room are counted, and a link is never cut.
+    `escape` makes words harmless, `link` an address clickable; what they return counts, in UTF-16 units. Titles are
+    cut to `title`, no link is ever cut, and entries that find no room are counted.
     """
-    lines = [*([message.heading] if message.heading else []), *block_lines(message.blocks)]
-    lines = [cut(line, min(limit // 2, 3_000), measure) for line in lines if line]
     cards = all_cards(message)
-    tail = _tail(message.more, message.more_url)
+    ending = _ending(message.more + len(cards), message.more_url, link)
+    room = limit - utf16(ending) - 1
+    lines = _plain_words(message, room // 2 if cards else room, escape)
+    room -= sum(utf16(line) + 1 for line in lines)
     for at, card in enumerate(cards):
-        line = _plain_card(card, title, measure)
-        rest = _tail(message.more + len(cards) - at, message.more_url)
-        after = tail if at + 1 == len(cards) else _tail(message.more + len(cards) - at - 1, message.more_url)
-        if measure("\n".join([*lines, line, *after])) > limit:
-            return cut("\n".join([*lines, *rest]), limit, measure)
+        line = _plain_card(card, title, escape, link)
+        last = at + 1 == len(cards) and not message.more
+        if utf16(line) + 1 > room + (utf16(ending) if last else 0):
+            return "\n".join([*lines, _ending(message.more + len(cards) - at, message.more_url, link)])
         lines.append(line)
-    return cut("\n".join([*lines, *tail]), limit, measure)
+        room -= utf16(line) + 1
+    return "\n".join([*lines, *([_ending(message.more, message.more_url, link)] if message.more else [])])
 
 
-def _plain_card(card: Card, title: int, measure: Measure) -> str:
-    name = cut(card.title, title, measure) + (f" ({card.host})" if card.host else "")
-    note = f"{card.note}: " if card.note else ""
-    return f"{note}{name} — {card.link}" if card.link else note + name
+def _plain_words(message: Message, room: int, escape: Form) -> list[str]:
+    lines: list[str] = []
+    for line in [message.heading or "", *block_lines(message.blocks)]:
+        words = escape(cut(line, min(room, PARAGRAPH), lambda text: utf16(escape(text)))) if line.strip() else ""
+        room -= utf16(words) + 1
+        lines += [words] if words else []
+    return lines
 
 
-def _tail(more: int, url: str | None) -> list[str]:
-    return [" ".join(filter(None, (more_words(more), url)))] if more else []
+def _plain_card(card: Card, title: int, escape: Form, link: Form) -> str:
+    name = cut(card.title, title, lambda text: utf16(escape(text))) + (f" ({card.host})" if card.host else "")
+    named = escape(f"{card.note}: {name}" if card.note else name)
+    return f"{named} — {link(card.link)}" if card.link else named
+
+
+def _ending(more: int, url: str | None, link: Form) -> str:
+    return f"{more_words(more)} {link(url)}" if url else more_words(more)
 
 
 def pack(sizes: Sequence[int], room: int) -> int:

@@ -65,17 +65,17 @@ def to_payload(message: Message, *, plain: bool = False, metadata: bool = True) 
 
 def _fallback(message: Message, *, whole: bool) -> str:
     """What notifications show, and all that a plain message is."""
-    literals = " ".join(m.literal for m in message.mentions if _MENTION.fullmatch(m.literal)) if whole else ""
-    room = TEXT - len(literals) - 1
-
-    def escaped(text: str) -> int:
-        return utf16(escape(text))
-
     if message.heading and not whole:
-        text = cut(message.heading, HEADER, utf16)
-    else:
-        text = plain_text(message, room, escaped, title=TITLE).strip() or _EMPTY
-    return f"{literals} {escape(text)}".strip()
+        return escape(cut(message.heading, HEADER, utf16))
+    literals = " ".join(m.literal for m in message.mentions if _MENTION.fullmatch(m.literal)) if whole else ""
+    # With `parse: none` an address alone is no link; in brackets it is one, and there it is only ever ours.
+    link = _bracketed if whole else escape
+    text = plain_text(message, TEXT - len(literals) - 1, title=TITLE, escape=escape, link=link)
+    return f"{literals} {text}".strip() or _EMPTY
+
+
+def _bracketed(url: str) -> str:
+    return f"<{escape(url)}>"
 
 
 def _blocks(message: Message) -> Iterator[Json]:

@@ -196,7 +196,7 @@ async def test_the_plain_form_is_taken_where_the_rich_one_is_refused(server: Sla
     payload = slack.to_payload(message(), plain=True)
     assert "blocks" not in payload
     await slack.send(KNOWN, payload, KEY)
-    assert server.messages[0].text == "A title — https://www.example.org/posts/1"
+    assert server.messages[0].text == "A title — <https://www.example.org/posts/1>"
 
 
 # --- look-ups -----------------------------------------------------------------------------------------------------
