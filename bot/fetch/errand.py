@@ -77,7 +77,10 @@ def to_url(text: str, *, base: URL | None = None) -> URL:
 
 @lru_cache(maxsize=4096)
 def _parse(text: str) -> URL:
-    return URL(text, encoded=bool(_AS_WRITTEN.fullmatch(text)))
+    url = URL(text, encoded=bool(_AS_WRITTEN.fullmatch(text)))
+    if url.port == 0:  # reading it also raises ValueError for one that no port can have
+        raise ValueError
+    return url
 
 
 def _host(url: URL) -> str:
