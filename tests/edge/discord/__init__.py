@@ -1,0 +1,1 @@
+"""The Discord notifiers at the edge."""

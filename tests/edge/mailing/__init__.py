@@ -1,0 +1,1 @@
+"""The mail notifier at the edge."""

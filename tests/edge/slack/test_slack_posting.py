@@ -1,0 +1,68 @@
+"""Messages posted to a strict local Slack."""
+
+from slack_sdk.models.blocks import Block as SlackBlock
+
+from bot.core.model.delivery import Options
+from bot.notifiers.slack import SlackNotifier
+from tests.core.messages import delivery, digest, entry, message
+from tests.edge.notifying import to
+from tests.servers.slack import SlackServer
+
+CHANNEL = "C0AINETWORKING"
+NAMED, KNOWN = to("slack:#ai-networking"), to("slack:#ai-networking", CHANNEL)
+KEY = delivery().idem
+
+
+async def test_a_message_is_posted_by_name_and_its_channels_id_is_told(
+    server: SlackServer, slack: SlackNotifier
+) -> None:
+    receipt = await slack.send(NAMED, slack.to_payload(message()), KEY)
+    (stored,) = server.in_channel("#ai-networking")
+    assert (receipt.remote_ref, receipt.remote_id) == (stored.ts, CHANNEL)
+    assert stored.unfurl_links is stored.unfurl_media is stored.mrkdwn is False
+    assert stored.text == "A title — https://www.example.org/posts/1"
+
+
+async def test_a_person_gets_a_direct_message(server: SlackServer, slack: SlackNotifier) -> None:
+    receipt = await slack.send(to("slack:U0READER"), slack.to_payload(message()), KEY)
+    assert receipt.remote_id == "D0READER"
+    assert len(server.in_channel("D0READER")) == 1
+
+
+async def test_only_configured_mentions_ping(server: SlackServer, slack: SlackNotifier) -> None:
+    options = Options(mentions=("<@U0READER>", "<!subteam^S012345>", "<!here>"))
+    said = message(entry(title="<!channel> <@U0ADMIN> @everyone", summary_html="&lt;!here&gt;"), options=options)
+    for plain in (False, True):
+        await slack.send(KNOWN, slack.to_payload(said, plain=plain), KEY)
+    rich, plain_one = server.in_channel(CHANNEL)
+    assert rich.pings == ("U0READER", "S012345", "!here")
+    assert len(plain_one.pings) == 3
+    assert "&lt;!channel&gt; &lt;@U0ADMIN&gt; @everyone" in rich.text
+
+
+async def test_a_digest_has_a_line_for_each_entry_and_counts_the_rest(
+    server: SlackServer, slack: SlackNotifier
+) -> None:
+    link = "https://www.example.org/" + "x" * 500
+    said = digest(tuple(entry(title=f"Post {n}", link=link) for n in range(50)), more_url="https://bell.example/")
+    payload = slack.to_payload(said)
+    await slack.send(KNOWN, payload, KEY)
+    shown = [n for n in range(50) if f'"Post {n}"' in str(payload).replace("'", '"')]
+    assert shown == list(range(len(shown)))
+    assert 10 < len(shown) < 50
+    assert f"… and {50 - len(shown)} more: " in str(payload)
+    assert "https://bell.example/" in str(payload)
+
+
+async def test_every_block_is_one_that_slacks_own_models_know(slack: SlackNotifier) -> None:
+    html = "<p>a <b>b</b> <code>c</code></p><ul><li>x</ul><ol><li>y</ol><pre>z</pre><blockquote>q</blockquote>"
+    options = Options(image=True, mentions=("<!here>", "<@U0READER>", "<!subteam^S1>"))
+    said = message(entry(summary_html=html, image="https://e.example/p.png"), options=options)
+    for payload in (slack.to_payload(said), slack.to_payload(digest((entry(), entry(tags=("roce",)))))):
+        blocks = payload["blocks"]
+        assert isinstance(blocks, list)
+        for block in blocks:
+            assert isinstance(block, dict)
+            known = SlackBlock.parse(block)
+            assert known is not None
+            assert known.to_dict() == block
