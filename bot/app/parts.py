@@ -131,7 +131,12 @@ async def built(
 
     `instead` may put other notifiers in the place of those that are configured.
     """
-    session = aiohttp.ClientSession(trace_configs=crash.trace_points("send"), cookie_jar=aiohttp.DummyCookieJar())
+    total = settings.delivery.timeout.total_seconds()
+    session = aiohttp.ClientSession(
+        trace_configs=crash.trace_points("send"),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        timeout=aiohttp.ClientTimeout(total=total, connect=min(total, 10)),
+    )
     parts = Parts(settings, clock, store, session, observers=observers, wake=wake, instead=instead)
     try:
         yield parts

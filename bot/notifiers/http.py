@@ -12,7 +12,8 @@ from bot.core.errors import Deferred, NotifyError, OutcomeUnknown
 from bot.core.model.message import Payload
 from bot.core.retry_after import parse_retry_after
 
-TIMEOUT = aiohttp.ClientTimeout(total=30, connect=10)  # both far below half a lease
+TIMEOUT = aiohttp.ClientTimeout(total=30, connect=10)  # where the session has none of its own; far below half a lease
+_LIBRARYS = aiohttp.ClientTimeout(total=300, sock_connect=30)  # aiohttp's default, too long for a lane to hang
 MAX_ANSWER = 8 * 1024 * 1024  # bytes; a thousand messages of a history are some 2 MB
 
 
@@ -50,8 +51,8 @@ async def ask(
 ) -> Answer:
     """Ask once. Raises Deferred when surely no byte of the request left, OutcomeUnknown when one may have.
 
-    `service` names it in errors, which never hold the URL: a webhook's is a secret. A 2xx whose body broke is
-    returned with `whole` false, for those who need only the status.
+    `service` names it in errors, which never hold the URL: a webhook's is a secret. An answer whose body broke is
+    returned with `whole` false, for those who need only the status. The session's timeout holds, if it has one.
     """
     kind = {"Content-Type": "application/json; charset=utf-8"} if payload is not None else {}
     body = payload if payload is None or isinstance(payload, bytes) else to_bytes(payload)
@@ -63,7 +64,7 @@ async def ask(
             params=params,
             headers={**kind, **(headers or {})},
             allow_redirects=False,
-            timeout=TIMEOUT,
+            timeout=TIMEOUT if session.timeout == _LIBRARYS else session.timeout,
         ) as response:
             return await _read(response, service)
     except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:

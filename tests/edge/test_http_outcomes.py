@@ -73,16 +73,21 @@ async def test_no_connection_means_not_sent_and_keeps_the_url_secret(session: ai
     assert "canary" not in str(caught.value)
 
 
+async def silent(request: web.Request) -> web.StreamResponse:
+    await asyncio.Event().wait()
+    raise web.HTTPOk
+
+
 async def test_silence_after_the_request_is_unknown(
     serve: Serve, session: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def silent(request: web.Request) -> web.StreamResponse:
-        await asyncio.Event().wait()
-        raise web.HTTPOk
-
+    url = await serve(silent, None)
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=0.1)) as hasty:
+        with pytest.raises(OutcomeUnknown, match="in time"):
+            await ask(hasty, "POST", url, service="it", payload={})
     monkeypatch.setattr(http, "TIMEOUT", aiohttp.ClientTimeout(total=0.1))
     with pytest.raises(OutcomeUnknown, match="in time"):
-        await ask(session, "POST", await serve(silent, None), service="it", payload={})
+        await ask(session, "POST", url, service="it", payload={})
 
 
 async def test_a_body_that_breaks_off_leaves_the_status(serve: Serve, session: aiohttp.ClientSession) -> None:
