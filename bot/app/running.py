@@ -3,7 +3,8 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
-from datetime import datetime, timedelta
+from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 from bot.app.observing import Watch, secrets_of, start_logging
@@ -11,11 +12,12 @@ from bot.app.parts import Parts, built, opened
 from bot.app.preparing import prepare
 from bot.app.reloading import Reloader, reload_on_sighup
 from bot.app.serving import web_running
-from bot.app.ticking import Wakers, start_ticks, stop_on_signals
+from bot.app.ticking import Rarely, Wakers, start_ticks, stop_on_signals
 from bot.config.settings import Settings
 from bot.core.errors import StoreUnavailable
 from bot.ports import Clock
 from bot.services.poking import Pokes
+from bot.services.websub import WebSub
 from bot.telemetry.metrics import Metrics
 from bot.version import VERSION
 
@@ -24,6 +26,7 @@ log = logging.getLogger(__name__)
 PAUSE = timedelta(seconds=1)  # after a failure of the store, before it is tried again
 POLL_DRAIN = timedelta(seconds=2)
 UPKEEP = timedelta(minutes=10)
+HUBS = timedelta(minutes=1)
 
 
 async def run(settings: Settings, clock: Clock, *, path: Path) -> int:
@@ -39,14 +42,30 @@ async def run(settings: Settings, clock: Clock, *, path: Path) -> int:
         await prepare(parts)
         pokes = Pokes(store, clock, wakers.wake)
         watch.on_new = pokes.found
+        websub = WebSub(
+            store=store,
+            hub=parts.fetcher,
+            clock=clock,
+            ingest=parts.intake.ingest,
+            wake=wakers.wake,
+            public_url=lambda: parts.settings.http.public_url,
+        )
+        parts.intake.is_pushed = websub.is_pushed
         reloader = Reloader(parts, path, wake=wakers.wake, applied=lambda new: redactor.know(secrets_of(new)))
         reload_on_sighup(reloader)
         ticks = start_ticks(wakers.wake)
         try:
             async with web_running(
-                parts, watch, address=settings.http.address, poke=pokes.poke, unsubscribe=_no_such_token, inbox=list
+                parts,
+                watch,
+                address=settings.http.address,
+                poke=pokes.poke,
+                unsubscribe=_no_such_token,
+                inbox=list,
+                websub=websub,
             ):
-                await serve(parts, wakers, stopping, reloader.look, watch.tick, beside=watch.beat(parts))
+                hubs = Rarely(clock, HUBS, websub.look)
+                await serve(parts, wakers, stopping, reloader.look, hubs.look, watch.tick, beside=watch.beat(parts))
         finally:
             ticks.shutdown(wait=False)
             await pokes.stop()
@@ -61,7 +80,12 @@ async def serve(
     beside: Coroutine[None, None, None] | None = None,
 ) -> None:
     """Run the loops, and `beside` them whatever measures them, until `stopping`; then let sends come to their end."""
-    loops = (parts.intake.poll_due, parts.outbox.send_due, Upkeep(parts).look, *more)
+    loops = (
+        parts.intake.poll_due,
+        parts.outbox.send_due,
+        Rarely(parts.clock, UPKEEP, partial(keep_up, parts)).look,
+        *more,
+    )
     running = [asyncio.create_task(wakers.loop(_patient(work, parts.clock), stopping)) for work in loops]
     others = [asyncio.create_task(beside)] if beside is not None else []
     log.info("running", extra={"feeds": len(parts.settings.feeds), "routes": len(parts.settings.routes)})
@@ -76,23 +100,13 @@ async def serve(
         log.info("stopped")
 
 
-class Upkeep:
-    """Housekeeping: what nobody waits for, every ten minutes."""
-
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
-        self._next_at: datetime | None = None
-
-    async def look(self) -> None:
-        now, store = self._parts.clock.now(), self._parts.store
-        if self._next_at is not None and now < self._next_at:
-            return
-        self._next_at = now + UPKEEP
-        rules = self._parts.settings.delivery
-        died = await store.kill_old(now=now, keep=rules.park_keep, max_rows=rules.park_keep_rows)
-        for uid, count in died.items():
-            log.warning("gave up what a destination did not take", extra={"destination": uid, "count": count})
-        await store.prune(now=now)
+async def keep_up(parts: Parts) -> None:
+    """Housekeeping: give up what a dead destination has not taken (R-17), let old texts go (N26)."""
+    now, rules = parts.clock.now(), parts.settings.delivery
+    died = await parts.store.kill_old(now=now, keep=rules.park_keep, max_rows=rules.park_keep_rows)
+    for uid, count in died.items():
+        log.warning("gave up what a destination did not take", extra={"destination": uid, "count": count})
+    await parts.store.prune(now=now)
 
 
 def _patient(work: Callable[[], Awaitable[object]], clock: Clock) -> Callable[[], Awaitable[object]]:

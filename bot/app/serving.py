@@ -10,7 +10,7 @@ from bot.core.model.feed import FeedId
 from bot.services.inspect import verdicts_of
 from bot.telemetry.metrics import Sample
 from bot.web.health import OVERDUE_INTERVALS, Alive, Ready
-from bot.web.parts import Handler, InboxMessage, Verdict, WebParts
+from bot.web.parts import Handler, InboxMessage, Verdict, WebParts, WebSub
 from bot.web.server import Running, make_app, start
 
 ChatState = Callable[[], Mapping[str, str | None]]  # each chat connection: why it is down, None where it is up
@@ -27,6 +27,7 @@ async def web_running(
     inbox: Callable[[], Sequence[InboxMessage]],
     chat_routes: Sequence[tuple[str, str, Handler]] = (),
     chat: ChatState = dict,
+    websub: WebSub | None = None,
 ) -> AsyncIterator[Running]:
     """Serve pages and endpoints until the block ends. Raises OSError where the address can't be had."""
     facts = _Facts(parts, watch, chat)
@@ -40,6 +41,7 @@ async def web_running(
             metrics=facts.metrics,
             poke=poke,
             unsubscribe=unsubscribe,
+            websub=websub,
             why=facts.why,
             inbox=inbox,
             polls=watch.metrics.history.hours,

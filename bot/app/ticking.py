@@ -1,6 +1,7 @@
 """What wakes the loops: a tick a second, and an event between ticks."""
 
 import asyncio
+import math
 import signal
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
@@ -33,6 +34,22 @@ class Wakers:
             await work()
             if not stopping.is_set():
                 await self._clock.wait(event, IDLE)
+
+
+class Rarely:
+    """Work for which most wake-ups are too early: the first does it, then one in each `every`."""
+
+    def __init__(self, clock: Clock, every: timedelta, work: Callable[[], Awaitable[None]]) -> None:
+        self._clock = clock
+        self._every = every
+        self._work = work
+        self._next_at = -math.inf
+
+    async def look(self) -> None:
+        now = self._clock.monotonic()
+        if now >= self._next_at:
+            self._next_at = now + self._every.total_seconds()
+            await self._work()
 
 
 def start_ticks(wake: Callable[[], None]) -> AsyncIOScheduler:

@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 LEASE = timedelta(minutes=2)  # longer than any fetch may take; renewed each third all the same
 CLAIM = 500  # feeds in hand at once, most of them waiting for their host
 ARCHIVE_PAGES = 5  # N18
+PUSHED_INTERVAL = timedelta(hours=24)  # P20: between polls of a feed whose hub pushes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +57,7 @@ class Intake:
         wake: WakeUp,
         polls: int = 50,
     ) -> None:
+        self.is_pushed: Callable[[FeedId], Awaitable[bool]] = _never
         self._store = store
         self._fetcher = fetcher
         self._parser = parser
@@ -140,7 +142,16 @@ class Intake:
     async def poll_feed(self, state: FeedState) -> PollEvent:
         """Fetch, read, plan, commit."""
         crash.point("poll.before_fetch")
-        plan = await self._plan(state)
+        return await self._commit(state, await self._plan(state, self._fetch(state)))
+
+    async def ingest(self, state: FeedState, document: Fetched) -> None:
+        """Take a document that a hub pushed where a poll would have fetched it; the lease is ours."""
+        self._observe(await self._commit(state, await self._plan(state, self.read_document(state, document))))
+
+    async def _commit(self, state: FeedState, plan: IntakePlan) -> PollEvent:
+        if plan.change.ok and state.memory.hub is not None and await self.is_pushed(state.feed.id):
+            slow = max(plan.change.next_poll_at, plan.at + PUSHED_INTERVAL)
+            plan = replace(plan, change=replace(plan.change, next_poll_at=slow))
         committed = await self._store.commit_intake(plan, urgent=bool(plan.entries or plan.notices))
         crash.point("poll.after_commit")
         if committed.owed or plan.notices:
@@ -154,10 +165,10 @@ class Intake:
             error=plan.change.error,
         )
 
-    async def _plan(self, state: FeedState) -> IntakePlan:
+    async def _plan(self, state: FeedState, reading: Awaitable[IntakePlan]) -> IntakePlan:
         status = asked = None
         try:
-            return await self._read(state)
+            return await reading
         except FetchError as error:
             words, status, asked = str(error), error.status, error.retry_after
             if asked is not None:
@@ -172,7 +183,7 @@ class Intake:
         now, roll = self._clock.now(), self._clock.roll()
         return plan_failure(state, words, now=now, roll=roll, status=status, asked=asked)
 
-    async def _read(self, state: FeedState) -> IntakePlan:
+    async def _fetch(self, state: FeedState) -> IntakePlan:
         answer = await self._fetcher.fetch(state.feed, polled_url(state), state.validators)
         if isinstance(answer, NotModified):
             return plan_unchanged(state, answer, now=self._clock.now(), roll=self._clock.roll())
@@ -235,6 +246,10 @@ def _document(state: FeedState, answer: Fetched, parsed: ParsedFeed, body_hash: 
         guids_shared=named.guids_shared,
         body_hash=body_hash,
     )
+
+
+async def _never(_: FeedId) -> bool:
+    return False
 
 
 def _is_gap(state: FeedState, known: Known) -> bool:

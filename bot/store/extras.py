@@ -1,6 +1,7 @@
 """What the store answers besides its port: for chat, the pages, the commands and the upkeep."""
 
 import asyncio
+import secrets
 import sqlite3
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -95,6 +96,13 @@ class Extras:
 
     async def meta(self, name: str) -> str | None:
         return await self._db.read(meta.get, name)
+
+    async def key(self) -> bytes:
+        """The secret of this state: what signs unsubscribe links and hubs' pushes. Made once, at its first use."""
+        found = await self._db.read(meta.get, "key")
+        if found is None:
+            found = await self._db.write(meta.key, secrets.token_hex(32))
+        return bytes.fromhex(found)
 
     async def put_meta(self, name: str, value: str) -> None:
         await self._db.write(meta.put, name, value)
@@ -201,7 +209,7 @@ def _nothing(tx: Tx) -> None:
 
 
 def _integrity(tx: Tx) -> Sequence[str]:
-    found = [str(row[0]) for row in tx.rows("PRAGMA integrity_check(20)")]
+    found = [str(row["integrity_check"]) for row in tx.rows("PRAGMA integrity_check(20)")]
     return () if found == ["ok"] else found
 
 

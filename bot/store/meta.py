@@ -1,10 +1,10 @@
 """A few facts about the state as a whole: its schema, the last write, whether the last stop was clean."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from bot.store.sql import Tx, to_ms, to_time
 
-TOUCH_MS = 60_000  # how exact the time of the last write is; the rules that read it count in minutes and days
+EXACTNESS = timedelta(minutes=1)  # of the time of the last write; the rules that read it count in minutes and days
 
 
 def get(tx: Tx, name: str) -> str | None:
@@ -25,8 +25,15 @@ def last_write(tx: Tx) -> datetime | None:
     return None if value is None else to_time(int(value))
 
 
-def touch(tx: Tx, now: datetime, *, exactly: bool = False) -> None:
-    """Remember that something was written; seldom, so that replicas do not queue for one row."""
-    before = get(tx, "last_write")
-    if exactly or before is None or abs(to_ms(now) - int(before)) > TOUCH_MS:
-        put(tx, "last_write", str(to_ms(now)))
+def touch(tx: Tx, now: datetime) -> None:
+    """Remember when something was written."""
+    put(tx, "last_write", str(to_ms(now)))
+
+
+def key(tx: Tx, proposed: str) -> str:
+    """This state's secret: `proposed` if it has none yet."""
+    tx.run(
+        "INSERT INTO meta (name, value) VALUES ('key', :value) ON CONFLICT (name) DO NOTHING",
+        value=proposed,
+    )
+    return get(tx, "key") or proposed

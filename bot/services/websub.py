@@ -1,0 +1,179 @@
+"""WebSub: a hub pushes what polling would find later (W3C WebSub). Polling goes on, slowly."""
+
+import hashlib
+import hmac
+import json
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from bot.core.errors import FetchError, Forged
+from bot.core.model.feed import FeedId, FeedState, Fetched
+from bot.ports import Clock, WakeUp
+
+log = logging.getLogger(__name__)
+
+LEASE = timedelta(days=10)  # what we ask for; hubs may give less
+RENEW_AT = 0.8  # of a lease (P20)
+ASK_AGAIN = timedelta(hours=1)  # when a hub did not confirm
+CLAIM = timedelta(minutes=2)
+DIGESTS = ("sha512", "sha384", "sha256")  # SHA-1 is no proof any more
+
+
+class Hub(Protocol):
+    async def post_form(self, url: str, fields: Mapping[str, str], *, allow_private: tuple[str, ...] = ()) -> int:
+        """Post to a hub through the address guard. Raises FetchError."""
+
+
+class Subscriptions(Protocol):
+    """The part of the store that this needs."""
+
+    async def feeds(self) -> Sequence[FeedState]: ...
+
+    async def claim_feed(self, feed_id: FeedId, *, now: datetime, lease: timedelta) -> FeedState | None: ...
+
+    async def poke(self, feed_id: FeedId, *, now: datetime) -> bool: ...
+
+    async def meta(self, name: str) -> str | None: ...
+
+    async def put_meta(self, name: str, value: str) -> None: ...
+
+    async def key(self) -> bytes:
+        """The secret of this state, made once."""
+
+
+class Ingest(Protocol):
+    async def __call__(self, state: FeedState, document: Fetched) -> None:
+        """Take a document as if it had been polled, and free the lease."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subscription:
+    """What was asked of a hub, and until when it holds; times as ISO 8601."""
+
+    hub: str
+    topic: str
+    asked_at: str
+    until: str | None = None
+
+    @property
+    def ends_at(self) -> datetime | None:
+        return None if self.until is None else datetime.fromisoformat(self.until)
+
+    def is_due(self, now: datetime) -> bool:
+        """Whether to ask the hub (again)."""
+        asked = datetime.fromisoformat(self.asked_at)
+        if self.ends_at is None or self.ends_at <= asked:
+            return now - asked >= ASK_AGAIN
+        return now >= asked + (self.ends_at - asked) * RENEW_AT and now - asked >= ASK_AGAIN
+
+
+class WebSub:
+    """Subscribes to the hubs that feeds name, confirms, takes pushes, renews."""
+
+    def __init__(
+        self,
+        *,
+        store: Subscriptions,
+        hub: Hub,
+        clock: Clock,
+        ingest: Ingest,
+        wake: WakeUp,
+        public_url: Callable[[], str | None],
+    ) -> None:
+        self._store = store
+        self._hub = hub
+        self._clock = clock
+        self._ingest = ingest
+        self._wake = wake
+        self._public_url = public_url
+
+    async def look(self) -> None:
+        """Ask for subscriptions that are wanted and not held; nothing without a public address."""
+        base = self._public_url()
+        for state in await self._store.feeds() if base else ():
+            if base and state.memory.hub is not None and state.paused_at is None:
+                await self._subscribe(state, state.memory.hub, base)
+
+    async def is_pushed(self, feed_id: FeedId) -> bool:
+        """Whether a hub has promised to tell us: then polls are a day apart."""
+        found = await self._load(feed_id)
+        return found is not None and found.ends_at is not None and found.ends_at > self._clock.now()
+
+    async def confirm(self, feed_id: FeedId, query: Mapping[str, str]) -> str | None:
+        """Answer a hub's verification of intent; None: this was not asked for."""
+        found = await self._load(feed_id)
+        if found is None or query.get("hub.topic") != found.topic or "hub.challenge" not in query:
+            return None
+        if query.get("hub.mode") != "subscribe":
+            return None
+        seconds = query.get("hub.lease_seconds", "")
+        lease = timedelta(seconds=int(seconds)) if seconds.isdecimal() and len(seconds) < 10 else LEASE
+        now = self._clock.now()
+        await self._save(feed_id, replace(found, asked_at=now.isoformat(), until=(now + lease).isoformat()))
+        log.info("hub confirmed", extra={"feed": feed_id})
+        return query["hub.challenge"]
+
+    async def receive(self, feed_id: FeedId, body: bytes, headers: Mapping[str, str]) -> bool:
+        """Take a push. False: no such subscription. Raises Forged. Header names are in lower case."""
+        found = await self._load(feed_id)
+        if found is None:
+            return False
+        self._check(headers.get("x-hub-signature", ""), await self._secret(feed_id), body)
+        now = self._clock.now()
+        state = await self._store.claim_feed(feed_id, now=now, lease=CLAIM)
+        if state is None:
+            # Somebody polls it this moment: what was pushed is found by the next poll, which comes at once.
+            return await self._store.poke(feed_id, now=now)
+        document = Fetched(
+            url=state.validators.url or state.feed.url,
+            body=body,
+            content_type=headers.get("content-type"),
+            validators=state.validators,
+        )
+        await self._ingest(state, document)
+        return True
+
+    async def _subscribe(self, state: FeedState, hub: str, base: str) -> None:
+        now, feed_id = self._clock.now(), state.feed.id
+        topic = state.memory.self_url or state.feed.url
+        found = await self._load(feed_id)
+        if found is not None and (found.hub, found.topic) == (hub, topic) and not found.is_due(now):
+            return
+        same = found is not None and (found.hub, found.topic) == (hub, topic)
+        until = found.until if found is not None and same else None
+        await self._save(feed_id, Subscription(hub=hub, topic=topic, asked_at=now.isoformat(), until=until))
+        fields = {
+            "hub.mode": "subscribe",
+            "hub.topic": topic,
+            "hub.callback": f"{base.rstrip('/')}/websub/{feed_id}",
+            "hub.secret": await self._secret(feed_id),
+            "hub.lease_seconds": str(int(LEASE.total_seconds())),
+        }
+        try:
+            status = await self._hub.post_form(hub, fields, allow_private=state.feed.allow_private)
+        except FetchError as error:
+            log.warning("hub not reached", extra={"feed": feed_id, "error": str(error)})
+            return
+        if status >= 300:
+            log.warning("hub refused", extra={"feed": feed_id, "status": status})
+
+    async def _secret(self, feed_id: FeedId) -> str:
+        return hmac.new(await self._store.key(), f"websub|{feed_id}".encode(), hashlib.sha256).hexdigest()
+
+    def _check(self, signature: str, secret: str, body: bytes) -> None:
+        method, _, given = signature.partition("=")
+        if method not in DIGESTS:
+            raise Forged("a push without a signature that proves anything")
+        expected = hmac.new(secret.encode(), body, method).hexdigest()
+        if not hmac.compare_digest(expected.encode(), given.strip().lower().encode()):
+            raise Forged("a push whose signature does not match")
+
+    async def _load(self, feed_id: FeedId) -> Subscription | None:
+        text = await self._store.meta(f"websub|{feed_id}")
+        return None if text is None else Subscription(**json.loads(text))
+
+    async def _save(self, feed_id: FeedId, subscription: Subscription) -> None:
+        await self._store.put_meta(f"websub|{feed_id}", json.dumps(asdict(subscription)))
