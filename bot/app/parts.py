@@ -76,6 +76,7 @@ class Parts:
             observe=observers.polled,
             wake=wake,
             polls=polling.concurrency,
+            max_new_single=settings.delivery.max_new_single,
         )
         self.outbox = Outbox(
             store=store,
@@ -99,6 +100,7 @@ class Parts:
         self.routing.routes = settings.to_routes()
         self.outbox.means = self._means(settings)
         self.intake.gate = HostGate(self.clock, gap=settings.polling.host_gap)
+        self.intake.max_new_single = settings.delivery.max_new_single
         self.fetcher.configure(contact=settings.contact or HOME, limits=_fetch_limits(settings.polling))
         self.parser.configure(_parse_limits(settings.polling))
         self.store.ops = DestinationUid(settings.ops) if settings.ops is not None else None

@@ -66,7 +66,14 @@ class _Telling:
 
 
 def plan_intake(
-    state: FeedState, document: Document, known: Known, routes: Sequence[Route], *, now: datetime, roll: float
+    state: FeedState,
+    document: Document,
+    known: Known,
+    routes: Sequence[Route],
+    *,
+    now: datetime,
+    roll: float,
+    max_new_single: int = MAX_NEW_SINGLE,
 ) -> IntakePlan:
     """Plan a poll that brought a document which is a feed, and whole (or cut off once too often, N14)."""
     parsed = document.parsed
@@ -84,7 +91,7 @@ def plan_intake(
     memory, moved = follow_redirects(
         state, document.fetched, _remember(state, document, news, sections), is_same_feed=is_same_feed, now=now
     )
-    telling, memory = _tell(state, news, memory, now=now)
+    telling, memory = _tell(state, news, memory, now=now, max_single=max_new_single)
     poll = _Poll(state=state, document=document, sections=sections, memory=memory, now=now)
     return IntakePlan(
         feed_no=state.no,
@@ -181,16 +188,18 @@ def _is_date_only(parsed: ParsedFeed, memory: FeedMemory) -> bool:
     return all(not item.has_time for item in dated)
 
 
-def _tell(state: FeedState, news: News, memory: FeedMemory, *, now: datetime) -> tuple[_Telling, FeedMemory]:
+def _tell(
+    state: FeedState, news: News, memory: FeedMemory, *, now: datetime, max_single: int
+) -> tuple[_Telling, FeedMemory]:
     """Say which new items are announced (N16), and which of them as a digest (N17, T30)."""
     if state.primed_at is None:
         return _Telling(items=news.new[len(news.new) - min(state.feed.initial, len(news.new)) :]), memory
     today = now.astimezone(UTC).date().isoformat()
     count = len(news.new) + (memory.new_today if memory.new_day == today else 0)
     memory = replace(memory, new_day=today, new_today=count)
-    if len(news.new) <= MAX_NEW_SINGLE and count <= MAX_NEW_PER_DAY:
+    if len(news.new) <= max_single and count <= MAX_NEW_PER_DAY:
         return _Telling(items=news.new), memory
-    due_at, singles = now, MAX_NEW_SINGLE
+    due_at, singles = now, max_single
     if count > MAX_NEW_PER_DAY or (memory.flooded_at is not None and now < memory.flooded_at + FLOOD_PAUSE):
         # Again within the hour: nothing one by one, so that what follows is never older than this digest.
         due_at, singles = max(now, (memory.flooded_at or now) + FLOOD_PAUSE), 0

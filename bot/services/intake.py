@@ -56,6 +56,7 @@ class Intake:
         observe: Callable[[PollEvent], None],
         wake: WakeUp,
         polls: int = 50,
+        max_new_single: int = 10,
     ) -> None:
         self.is_pushed: Callable[[FeedId], Awaitable[bool]] = _never
         self._store = store
@@ -63,6 +64,7 @@ class Intake:
         self._parser = parser
         self._clock = clock
         self.gate = gate
+        self.max_new_single = max_new_single
         self._routes = routes
         self._observe = observe
         self._wake = wake
@@ -207,7 +209,15 @@ class Intake:
             document = await self._fill_gap(state, document)
             known = await self._store.known(state.no, names_of(document.identities))
         routes = await self._routes()
-        return plan_intake(state, document, known, routes, now=self._clock.now(), roll=self._clock.roll())
+        return plan_intake(
+            state,
+            document,
+            known,
+            routes,
+            now=self._clock.now(),
+            roll=self._clock.roll(),
+            max_new_single=self.max_new_single,
+        )
 
     async def _fill_gap(self, state: FeedState, document: Document) -> Document:
         """Follow the document's older pages on the same host until an entry is known (RFC 5005, N18)."""
