@@ -112,7 +112,7 @@ class InboxMessage:
 
     title: str
     at: datetime
-    payloads: Mapping[str, Payload | str]  # "slack", "discord", "email", "console"
+    payloads: Mapping[str, Payload]  # "slack", "discord", "email", "console", "webhook"
 
 
 class WebSub(Protocol):

@@ -105,6 +105,7 @@ class Site:
             "entry": entry,
             "verdicts": await self._parts.why(entry),
             "deliveries": await self._ask.deliveries_of(entry.id),
+            "parked": [row.destination.uid for row in await self._ask.destination_rows() if row.destination.parked],
         }
         return self.page("entry.html", facts)
 

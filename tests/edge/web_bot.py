@@ -16,9 +16,12 @@ from bot.core.errors import Forged, StoreUnavailable
 from bot.core.model.delivery import Attempt, Delivery, DeliveryKind, DeliveryState, Destination, Options
 from bot.core.model.entry import Entry
 from bot.core.model.feed import Feed, FeedId, FeedMemory, FeedState, Key, Validators
+from bot.core.model.message import Message, MessageKind
 from bot.core.model.route import DestinationUid
 from bot.core.model.status import Delay, DeliveryRow, Totals
+from bot.core.render import card_of
 from bot.core.tags import fold
+from bot.notifiers import discord_layout, email_layout, slack_layout
 from bot.store.status import DestinationRow
 from bot.telemetry.polls import Polls
 from bot.web.health import Alive, Ready
@@ -201,6 +204,7 @@ class FakeStatus:
     sent: list[DeliveryRow] = field(default_factory=delivery_rows)
     is_down: bool = False
     asked: list[object] = field(default_factory=list)
+    numbers: Totals = field(default_factory=lambda: Totals(entries=1_284, sent_lately=8, waiting=2, dead=1))
 
     async def feeds(self) -> Sequence[FeedState]:
         if self.is_down:
@@ -240,7 +244,7 @@ class FakeStatus:
         ]
 
     async def totals(self, *, now: datetime) -> Totals:
-        return Totals(entries=1_284, sent_lately=8, waiting=2, dead=1)
+        return self.numbers
 
     async def destination_rows(self) -> Sequence[DestinationRow]:
         return self.rows
@@ -321,6 +325,7 @@ class Bot:
     hub: FakeHub = field(default_factory=FakeHub)
     poked: list[str] = field(default_factory=list)
     unsubscribed: list[str] = field(default_factory=list)
+    has_inbox: bool = True
     running: Running | None = None
 
     @property
@@ -340,7 +345,7 @@ class Bot:
             unsubscribe=self._unsubscribe,
             websub=self.hub,
             why=verdicts,
-            inbox=lambda: self.messages,
+            inbox=(lambda: self.messages) if self.has_inbox else None,
             polls=self._polls,
         )
 
@@ -362,6 +367,34 @@ class Bot:
     def _polls(self) -> Sequence[Polls]:
         hours = (NOW.replace(minute=0, second=0) - timedelta(hours=back) for back in reversed(range(36)))
         return [Polls(hour=hour, ok=8 - place % 2, failed=place % 11 == 0) for place, hour in enumerate(hours)]
+
+
+HTML = (
+    "<p>When a host moves, the fabric <b>withdraws</b> the old route first. What looks like movement is a "
+    "<code>type-2</code> route that went away, and one that came.</p>"
+    "<ul><li>what is withdrawn</li><li>what is not</li></ul>"
+)
+
+
+def inbox_messages(*entries: Entry) -> list[InboxMessage]:
+    """What each platform would get of `entries`, from the production renderer and layouts."""
+    found = []
+    for entry in entries or [entry_of(number, summary_html=HTML) for number in range(1, 9)]:
+        message = Message(
+            kind=MessageKind.ENTRY,
+            key=entry.key.hex(),
+            created_at=NOW,
+            cards=(card_of(entry, timezone=UTC),),
+            feed_id=entry.feed_id,
+            feed_title=entry.feed_title,
+        )
+        payloads = {
+            "slack": slack_layout.to_payload(message),
+            "discord": discord_layout.to_payload(message),
+            "email": email_layout.to_payload(message, sender="news@example.org"),
+        }
+        found.append(InboxMessage(title=message.cards[0].title, at=entry.first_seen_at, payloads=payloads))
+    return found
 
 
 def settings(**http: str) -> Settings:

@@ -1,0 +1,1 @@
+"""Payloads drawn as their platforms draw them: for eyes, by escaping alone."""
