@@ -4,7 +4,7 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
@@ -59,8 +59,12 @@ class Engine(Protocol):
 @dataclass(frozen=True, slots=True)
 class _Job:
     work: Callable[[Tx], Any]
-    future: "Future[Any]"
+    loop: asyncio.AbstractEventLoop
+    future: "asyncio.Future[Any]"
     urgent: bool
+
+
+_Outcome = tuple[Any, Exception | None]
 
 
 class Database:
@@ -122,21 +126,24 @@ class Database:
     # --- writing
 
     async def _submit(self, work: Callable[[Tx], T], *, urgent: bool) -> T:
-        future: Future[T] = Future()
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
         with self._changed:
             if self._closing:
                 raise StoreUnavailable("the store is closed")
-            self._queue.append(_Job(work, future, urgent))
+            self._queue.append(_Job(work, loop, future, urgent))
             self._urgent += urgent
             if urgent or len(self._queue) in (1, MAX_SHARED):
                 self._changed.notify()
-        return await asyncio.wrap_future(future)
+        return await future
 
     def _write_all(self) -> None:
         while jobs := self._take():
-            self._write_together([job for job in jobs if job.future.set_running_or_notify_cancel()])
-        if self._connection is not None:
-            self._connection.close()
+            # Whoever has been cancelled meanwhile wants nothing written any more.
+            wanted = [job for job in jobs if not job.future.cancelled()]
+            if wanted:
+                self._write_together(wanted)
+        self._disconnect()
 
     def _take(self) -> list[_Job]:
         """Wait for work and return what shares the next commit; nothing: the end."""
@@ -163,17 +170,11 @@ class Database:
                 for job in jobs:
                     self._write_together([job], tries + 1)
                 return
-            failed = self._engine.to_error(error) if isinstance(error, self._engine.errors) else error
-            for job in jobs:
-                job.future.set_exception(failed)
-            return
-        for job, (value, failure) in zip(jobs, results, strict=True):
-            if failure is not None:
-                job.future.set_exception(failure)
-            else:
-                job.future.set_result(value)
+            failure = self._engine.to_error(error) if isinstance(error, self._engine.errors) else error
+            results = [(None, failure)] * len(jobs)
+        _answer(jobs, results)
 
-    def _try(self, connection: Connection, job: _Job) -> tuple[Any, Exception | None]:
+    def _try(self, connection: Connection, job: _Job) -> _Outcome:
         connection.savepoint()
         try:
             value = job.work(connection)
@@ -198,3 +199,23 @@ class Database:
         if self._connection is not None:
             self._connection.close()
         self._connection = None
+
+
+def _answer(jobs: list[_Job], results: list[_Outcome]) -> None:
+    """Wake each loop once for all its answers."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], _Outcome]]] = {}
+    for job, outcome in zip(jobs, results, strict=True):
+        by_loop.setdefault(job.loop, []).append((job.future, outcome))
+    for loop, answers in by_loop.items():
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(_tell, answers)
+
+
+def _tell(answers: list[tuple["asyncio.Future[Any]", _Outcome]]) -> None:
+    for future, (value, failure) in answers:
+        if future.cancelled():
+            continue
+        if failure is not None:
+            future.set_exception(failure)
+        else:
+            future.set_result(value)

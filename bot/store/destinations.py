@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 
 from bot.core.model.delivery import Probe
 from bot.core.model.route import DestinationUid
-from bot.store import meta
 from bot.store.delivery_rows import to_destination
 from bot.store.sql import Row, Tx, Value, chunks, one_of, storable, to_ms
 
@@ -73,7 +72,6 @@ def sync(tx: Tx, uids: Collection[str], now: datetime) -> int:
     reschedule(
         tx, [row["uid"] for row in tx.rows(f"SELECT DISTINCT destination_uid AS uid FROM delivery WHERE {OPEN}")]
     )
-    meta.touch(tx, now)
     return died
 
 

@@ -151,12 +151,12 @@ def tags(tx: Tx, *, feeds: frozenset[FeedId] | None) -> Sequence[tuple[str, int]
     spellings: dict[str, str] = {}
     # The spelling that is used most stands for all of them.
     for row in tx.rows(
-        f"SELECT t.tag, t.shown, t.count FROM feed_tag t JOIN feed f ON f.no = t.feed_no WHERE t.count > 0 AND {where}"
-        " ORDER BY t.count DESC, f.no",
+        "SELECT t.tag, t.shown, SUM(t.count) AS n FROM feed_tag t JOIN feed f ON f.no = t.feed_no"
+        f" WHERE t.count > 0 AND {where} GROUP BY t.tag, t.shown ORDER BY n DESC, t.shown",
         **params,
     ):
         spellings.setdefault(row["tag"], row["shown"])
-        counts[row["tag"]] = counts.get(row["tag"], 0) + row["count"]
+        counts[row["tag"]] = counts.get(row["tag"], 0) + int(row["n"])
     found = [(spellings[tag], count) for tag, count in counts.items()]
     return sorted(found, key=lambda pair: (-pair[1], pair[0].casefold()))
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from bot.core.errors import LeaseLost
 from bot.core.model.feed import Feed, FeedMemory
-from bot.store import meta, records
+from bot.store import records
 from bot.store.feed_rows import to_columns
 from bot.store.sql import Row, Tx, chunks, one_of, to_ms
 
@@ -29,7 +29,6 @@ def sync(tx: Tx, feeds: Sequence[Feed], now: datetime) -> None:
     gone = [row["no"] for row in stored.values() if row["id"] not in kept and not row["from_chat"]]
     remove(tx, [no for no in gone], now)
     _forget_a_wrong_clock(tx, now)
-    meta.touch(tx, now)
 
 
 def add(tx: Tx, feed: Feed, position: int, now: datetime) -> None:
@@ -109,10 +108,6 @@ def remove(tx: Tx, numbers: Sequence[int], now: datetime) -> None:
             now=to_ms(now),
             **params,
         )
-
-
-def any_due(tx: Tx, now: datetime) -> bool:
-    return tx.row("SELECT 1 AS one FROM feed WHERE due_at <= :now LIMIT 1", now=to_ms(now)) is not None
 
 
 def claim(tx: Tx, owner: str, now: datetime, until: datetime, limit: int) -> Sequence[Row]:

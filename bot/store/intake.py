@@ -10,7 +10,7 @@ from bot.core.model.delivery import Delivery, DeliveryKind
 from bot.core.model.entry import Entry, Key
 from bot.core.model.plan import Committed, EntryEdit, FeedChange, IntakePlan, NewEntry
 from bot.core.model.route import DestinationUid, OnEdit
-from bot.store import deliveries, destinations, entries, meta, records
+from bot.store import deliveries, destinations, entries, records
 from bot.store.delivery_rows import to_delivery
 from bot.store.feed_rows import pack_listing
 from bot.store.feeds import DUE
@@ -26,7 +26,7 @@ def commit(tx: Tx, plan: IntakePlan, *, owner: str, ops: DestinationUid | None) 
     crash.point("poll.tx_begin")
     _write_feed(tx, plan, owner)
     new = _new_entries(tx, plan)
-    numbers = entries.insert(tx, plan.feed_no, [each.entry for each in new])
+    numbers = entries.insert(tx, plan.feed_no, [each.entry for each in new]) if new else []
     names = [(name, no) for each, no in zip(new, numbers, strict=True) for name in each.hashes]
     entries.name(tx, plan.feed_no, [*names, *plan.aliases])
     crash.point("poll.tx_entries")
@@ -35,7 +35,6 @@ def commit(tx: Tx, plan: IntakePlan, *, owner: str, ops: DestinationUid | None) 
         entries.change(tx, plan.feed_no, edit.entry)
     entries.withdraw(tx, plan.feed_no, plan.withdrawn, plan.at)
     owed = _owe(tx, plan, new, numbers, edits, ops)
-    meta.touch(tx, plan.at)
     crash.point("poll.before_commit")
     return Committed(
         entries=tuple(replace(each.entry, id=no) for each, no in zip(new, numbers, strict=True)), owed=owed
@@ -50,8 +49,10 @@ def _write_feed(tx: Tx, plan: IntakePlan, owner: str) -> None:
         if plan.change.ok
         else "failures = failures + 1, failing_since = COALESCE(failing_since, :last_poll_at)"
     )
+    # Other columns still have their old values here.
+    due = "NULL" if plan.change.stopped else DUE.replace("next_poll_at", ":next_poll_at")
     touched = tx.run(
-        f"UPDATE feed SET {settings}, {failing}, owner = NULL, lease_until = NULL"
+        f"UPDATE feed SET {settings}, {failing}, owner = NULL, lease_until = NULL, due_at = {due}"
         " WHERE no = :no AND epoch = :epoch AND owner = :owner",
         no=plan.feed_no,
         epoch=plan.epoch,
@@ -60,7 +61,6 @@ def _write_feed(tx: Tx, plan: IntakePlan, owner: str) -> None:
     )
     if not touched:
         raise LeaseLost(f"the lease of feed {plan.feed_no} is somebody else's; nothing of this poll was written")
-    tx.run(f"UPDATE feed SET due_at = {DUE} WHERE no = :no", no=plan.feed_no)
 
 
 def _changes(change: FeedChange, at: int) -> dict[str, Value]:

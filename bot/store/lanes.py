@@ -9,16 +9,10 @@ from bot.core.model.delivery import Delivery, DeliveryKind, Lane, Owed
 from bot.core.model.entry import Entry
 from bot.store import deliveries, destinations, entries
 from bot.store.delivery_rows import COLUMNS, to_columns, to_delivery, to_destination
-from bot.store.sql import Row, Tx, Value, chunks, one_of, to_ms, to_time_or_none
+from bot.store.sql import Row, Tx, Value, chunks, one_of, to_ms, to_time, to_time_or_none
 
 ORDER = "ORDER BY COALESCE(place, id)"
 DUE = "destination_uid = :uid AND wake_at IS NOT NULL AND wake_at <= :now"
-
-
-def any_due(tx: Tx, now: datetime, skip_services: Collection[str] = ()) -> bool:
-    where, params = _unskipped(skip_services)
-    found = tx.row(f"SELECT 1 AS one FROM destination WHERE due_at <= :now{where} LIMIT 1", now=to_ms(now), **params)
-    return found is not None
 
 
 def claim(
@@ -50,18 +44,26 @@ def claim(
         if row is None:
             return None
         if not forget_senders(tx, row["uid"], now=now, grace=grace):
-            break
+            # None where its last holder died after the last row was settled.
+            if lane := _lane(tx, row, now, limit):
+                crash.point("send.claim_before_commit")
+                return lane
         _let_go(tx, row["uid"])
-    crash.point("send.claim_before_commit")
-    due = tx.row(
-        f"SELECT COUNT(*) AS n, MIN(due_at) AS oldest FROM delivery WHERE {DUE}", uid=row["uid"], now=to_ms(now)
-    )
-    return Lane(
-        destination=to_destination(row),
-        owed=tuple(owed(tx, row["uid"], now, limit)),
-        waiting=0 if due is None else due["n"],
-        oldest_due_at=None if due is None else to_time_or_none(due["oldest"]),
-    )
+
+
+def _lane(tx: Tx, row: Row, now: datetime, limit: int) -> Lane | None:
+    first = owed(tx, row["uid"], now, limit)
+    if not first:
+        return None
+    waiting, oldest = len(first), min(each.delivery.due_at for each in first)
+    if waiting == limit:
+        # There may be more; an older time than that of the first in order is possible where one is late.
+        all_due = tx.row(
+            f"SELECT COUNT(*) AS n, MIN(due_at) AS oldest FROM delivery WHERE {DUE}", uid=row["uid"], now=to_ms(now)
+        )
+        if all_due is not None:
+            waiting, oldest = all_due["n"], to_time(all_due["oldest"])
+    return Lane(destination=to_destination(row), owed=tuple(first), waiting=waiting, oldest_due_at=oldest)
 
 
 def forget_senders(tx: Tx, uid: str, *, now: datetime, grace: timedelta) -> int:

@@ -20,7 +20,7 @@ from bot.core.model.delivery import (
 from bot.core.model.message import Payload
 from bot.core.model.plan import Notice
 from bot.core.model.route import DestinationUid
-from bot.store import deliveries, destinations, lanes, meta
+from bot.store import deliveries, destinations, lanes
 from bot.store.sql import Row, Tx, storable, to_ms
 
 ATTEMPTS_KEPT = 20  # of a delivery, for `why`
@@ -54,20 +54,22 @@ def settle(
     ops: DestinationUid | None,
 ) -> None:
     lanes.hold(tx, owner, delivery.destination, epoch)
-    row = tx.row("SELECT * FROM delivery WHERE id = :id", id=delivery.id)
+    row = tx.row(
+        "SELECT id, kind, state, destination_uid, entry_id, error FROM delivery WHERE id = :id", id=delivery.id
+    )
     if row is None or row["state"] not in ("pending", "sending", "unknown"):
         raise LeaseLost(f"delivery {delivery.idem} was settled by somebody else")
     _write(tx, row, delivery, result, now)
     _note(tx, row, result, now)
-    touched = {delivery.destination, *_others(tx, delivery, result, now)}
+    # Our own lane is ours until its release, which reckons when it is due again.
+    touched = _others(tx, delivery, result, now)
     if notices:
         crash.point("dead.before_alert")
         if ops is not None:
             destinations.lock(tx, [ops])
             touched.add(ops)
         deliveries.tell(tx, notices, ops, now)
-    destinations.reschedule(tx, touched)
-    meta.touch(tx, now)
+    destinations.reschedule(tx, touched - {delivery.destination})
 
 
 def _write(tx: Tx, row: Row, delivery: Delivery, result: Settlement, now: datetime) -> None:

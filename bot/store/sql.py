@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from itertools import islice
 from typing import Any, Protocol, TypeAlias, TypeVar
 
-Row: TypeAlias = Any  # sqlite3.Row or psycopg's dict: both are read by column name
+Row: TypeAlias = dict[str, Any]  # by column name
 Value: TypeAlias = str | bytes | int | None
 
 T = TypeVar("T")
@@ -81,9 +82,14 @@ def one_of(column: str, prefix: str, values: Sequence[Value]) -> tuple[str, dict
     if not values:
         return "1 = 0", {}
     size = 1 << (len(values) - 1).bit_length()
-    padded = [*values, *[values[-1]] * (size - len(values))]
-    names = ", ".join(f":{prefix}{i}" for i in range(size))
-    return f"{column} IN ({names})", {f"{prefix}{i}": value for i, value in enumerate(padded)}
+    text, names = _in_list(column, prefix, size)
+    return text, dict(zip(names, [*values, *[values[-1]] * (size - len(values))], strict=True))
+
+
+@lru_cache(maxsize=256)
+def _in_list(column: str, prefix: str, size: int) -> tuple[str, tuple[str, ...]]:
+    names = tuple(f"{prefix}{i}" for i in range(size))
+    return f"{column} IN (:{', :'.join(names)})", names
 
 
 def storable(text: str) -> str:

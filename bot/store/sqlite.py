@@ -26,7 +26,7 @@ class SqliteConnection:
 
     def __init__(self, path: Path, *, readonly: bool) -> None:
         self._raw = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
-        self._raw.row_factory = sqlite3.Row
+        self._columns: dict[str, tuple[str, ...]] = {}
         for pragma in (f"busy_timeout = {BUSY_MS}", "foreign_keys = ON", "synchronous = FULL"):
             self._raw.execute(f"PRAGMA {pragma}")
         self._readonly = readonly
@@ -37,13 +37,11 @@ class SqliteConnection:
         return self._raw.execute(sql, params).rowcount
 
     def rows(self, sql: str, **params: Value) -> Sequence[Row]:
-        return self._raw.execute(sql, params).fetchall()
+        return self._named(sql, self._raw.execute(sql, params))
 
     def row(self, sql: str, **params: Value) -> Row | None:
-        cursor = self._raw.execute(sql, params)
-        found = cursor.fetchone()
-        cursor.close()
-        return found
+        found = self._named(sql, self._raw.execute(sql, params))
+        return found[0] if found else None
 
     def run_many(self, sql: str, params: Sequence[Mapping[str, Value]]) -> None:
         self._raw.executemany(sql, params)
@@ -53,8 +51,18 @@ class SqliteConnection:
         for part in chunks(rows):
             line = f"({', '.join('?' * len(part[0]))})"
             sql = f"{head} VALUES {', '.join([line] * len(part))} {tail}"
-            found += self._raw.execute(sql, [value for row in part for value in row]).fetchall()
+            found += self._named(sql, self._raw.execute(sql, [value for row in part for value in row]))
         return found
+
+    def _named(self, sql: str, cursor: sqlite3.Cursor) -> list[Row]:
+        """As dicts, which wide rows are read from much faster than from sqlite3.Row's linear search."""
+        found = cursor.fetchall()
+        if not found:
+            return []
+        names = self._columns.get(sql)
+        if names is None:
+            names = self._columns[sql] = tuple(column[0] for column in cursor.description)
+        return [dict(zip(names, row, strict=True)) for row in found]
 
     def begin(self) -> None:
         # A deferred transaction that turns to writing fails at once when somebody else writes (R-14).

@@ -54,7 +54,7 @@ def close_cleanly(opened: Opened, *, now: datetime) -> None:
         if opened.lock is not None:
             connection.begin()
             meta.put(connection, "clean", "1")
-            meta.touch(connection, now, exactly=True)
+            meta.touch(connection, now)
             connection.commit()
             connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")
     except sqlite3.Error as error:
@@ -154,7 +154,7 @@ def _alone(connection: SqliteConnection, work: Callable[[], None]) -> None:
 
 
 def _quick_check(engine: SqliteEngine, connection: SqliteConnection) -> None:
-    found = [row[0] for row in connection.rows("PRAGMA quick_check(3)")]
+    found = [row["quick_check"] for row in connection.rows("PRAGMA quick_check(3)")]
     if found != ["ok"]:
         raise StoreUnusable(f"{engine.path} is damaged ({'; '.join(found)}): {engine.recovery()}")
 

@@ -103,6 +103,6 @@ def sizes(tx: Tx) -> Mapping[str, int]:
         row = tx.row("SELECT pg_database_size(current_database()) AS n")
         counts["bytes"] = 0 if row is None else row["n"]
     else:
-        pages, size = tx.rows("PRAGMA page_count")[0][0], tx.rows("PRAGMA page_size")[0][0]
-        counts["bytes"] = pages * size
+        row = tx.row("SELECT page_count * page_size AS n FROM pragma_page_count, pragma_page_size")
+        counts["bytes"] = 0 if row is None else row["n"]
     return counts

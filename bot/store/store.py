@@ -15,7 +15,7 @@ from bot.core.model.feed import Feed, FeedId, FeedState
 from bot.core.model.message import Payload
 from bot.core.model.plan import Committed, IntakePlan, Notice
 from bot.core.model.route import DestinationUid
-from bot.store import deliveries, destinations, entries, feeds, intake, lanes, settlement, status, upkeep
+from bot.store import deliveries, destinations, entries, feeds, intake, lanes, meta, settlement, status, upkeep
 from bot.store.database import Database
 from bot.store.extras import Extras
 from bot.store.feed_rows import to_state
@@ -69,6 +69,7 @@ class Store(Extras, Pages):
         self.was_clean = opened is None or opened.was_clean
         self.last_write = None if opened is None else opened.last_write
         self._feeds: dict[FeedId, Feed] = {}
+        self._touched = EPOCH
         self._now = EPOCH  # the latest time given: what `waiting` counts by
 
     async def close(self, *, now: datetime) -> None:
@@ -84,8 +85,6 @@ class Store(Extras, Pages):
         self._feeds = {feed.id: feed for feed in configured}
 
     async def claim_feeds(self, *, now: datetime, lease: timedelta, limit: int) -> Sequence[FeedState]:
-        if not await self._db.read(feeds.any_due, now):
-            return ()
         return self._states(await self._db.write(feeds.claim, self.owner, now, now + lease, limit))
 
     async def claim_all_feeds(self, *, now: datetime, lease: timedelta) -> Sequence[FeedState]:
@@ -107,7 +106,9 @@ class Store(Extras, Pages):
 
     async def commit_intake(self, plan: IntakePlan, *, urgent: bool) -> Committed:
         write = self._db.write if urgent else self._db.write_soon
-        return await write(intake.commit, plan, owner=self.owner, ops=self.ops)
+        committed = await write(intake.commit, plan, owner=self.owner, ops=self.ops)
+        await self._touch(plan.at)
+        return committed
 
     async def poke(self, feed_id: FeedId, *, now: datetime) -> bool:
         return await self._db.write(feeds.poke, feed_id, now)
@@ -131,8 +132,6 @@ class Store(Extras, Pages):
         self, *, now: datetime, lease: timedelta, skip_services: frozenset[str] = frozenset(), limit: int
     ) -> Lane | None:
         self._now = max(self._now, now)
-        if not await self._db.read(lanes.any_due, now, skip_services):
-            return None
         lane = await self._db.write(
             lanes.claim,
             owner=self.owner,
@@ -183,6 +182,7 @@ class Store(Extras, Pages):
             notices=notices,
             ops=self.ops,
         )
+        await self._touch(now)
 
     async def recover(self, *, now: datetime) -> int:
         alone = self._opened is not None and self._opened.lock is not None
@@ -190,6 +190,12 @@ class Store(Extras, Pages):
 
     async def waiting(self, *, now: datetime | None = None) -> int:
         return await self._db.read(lanes.waiting, now or self._now)
+
+    async def _touch(self, now: datetime) -> None:
+        """Remember the time of the last write, as exactly as anybody reads it."""
+        if abs(now - self._touched) > meta.EXACTNESS:
+            self._touched = now
+            await self._db.write_soon(meta.touch, now)
 
     # --- entries
 

@@ -15,7 +15,7 @@ async def test_a_new_feed_is_due_at_once_and_held_by_one_claim(store: Store) -> 
     assert await store.next_due_at() == NOW
     first = await store.claim_feeds(now=NOW, lease=LEASE, limit=10)
     assert [state.feed.id for state in first] == ["a", "b"]
-    assert await store.claim_feeds(now=NOW, lease=LEASE, limit=10) == ()
+    assert await store.claim_feeds(now=NOW, lease=LEASE, limit=10) == []
     assert await store.next_due_at() == NOW + LEASE
 
 
@@ -46,7 +46,7 @@ async def test_a_released_feed_is_due_again_at_once_or_when_it_is_told(store: St
     await store.release_feed(state.no, epoch=state.epoch)
     state = await claimed(store)
     await store.release_feed(state.no, epoch=state.epoch, next_poll_at=NOW + MINUTE)
-    assert await store.claim_feeds(now=NOW, lease=LEASE, limit=1) == ()
+    assert await store.claim_feeds(now=NOW, lease=LEASE, limit=1) == []
     assert await store.next_due_at() == NOW + MINUTE
 
 
@@ -148,7 +148,7 @@ async def test_a_paused_feed_rests_until_it_is_resumed(store: Store) -> None:
     await started(store)
     assert await store.pause_feed(FeedId("blog"), who="slack:U1", now=NOW)
     assert not await store.pause_feed(FeedId("blog"), who="slack:U1", now=NOW)
-    assert await store.claim_feeds(now=NOW, lease=LEASE, limit=1) == ()
+    assert await store.claim_feeds(now=NOW, lease=LEASE, limit=1) == []
     assert await store.next_due_at() is None
     assert await store.resume_feed(FeedId("blog"), who="slack:U1", now=NOW + MINUTE)
     state = await claimed(store, at=NOW + MINUTE)

@@ -148,7 +148,7 @@ async def test_a_full_disk_stops_writing_and_heals(path: Path) -> None:
     await started(store)
     connection = store._db._connection
     assert connection is not None
-    pages = connection.rows("PRAGMA page_count")[0][0]
+    pages = connection.rows("PRAGMA page_count")[0]["page_count"]
     connection.rows(f"PRAGMA max_page_count = {pages}")
     huge = new(entry(1, content_html="x" * 500_000), X)
     with pytest.raises(StoreUnavailable, match="full"):
