@@ -14,6 +14,7 @@ XML_SPACE = " \t\r\n"
 MAX_TITLE = 1_000
 MAX_GUID = 10_000
 MAX_CATEGORIES = 200
+MAX_SOURCE = 600_000  # characters of a text's source, before references are decoded
 
 _CDATA = "<![CDATA["
 _TAG = re.compile(r"</?[A-Za-z_][^<>]*>")
@@ -204,7 +205,7 @@ def _first_text(scan: Scan, by_name: dict[str, list[Element]], names: tuple[str,
 
 def _description(scan: Scan, elements: list[Element]) -> str | None:
     for element in elements:
-        source = inner(scan, element)
+        source = inner(scan, element)[:MAX_SOURCE]
         if has_markup(source):
             return None
         if text := text_of(source).strip():

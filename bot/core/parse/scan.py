@@ -5,6 +5,7 @@ not change with a stray ampersand elsewhere. Each character is looked at once.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from urllib.parse import urljoin
@@ -13,11 +14,13 @@ from bot.core.errors import NotAFeed
 from bot.core.parse.names import canonical, module_of
 
 MAX_DEPTH = 400  # of elements inside an item; deeper ones are an attack, their bodies are not read
+MAX_ATTRIBUTES = 1_000  # of one element; the same, since feedparser takes time by their square
 
 _ROOT = re.compile(r"(?:[A-Za-z_][\w.-]*:)?(?:rss|feed|rdf|channel)", re.IGNORECASE)
 # Behind a warning that a script printed first, only what cannot be anything else.
 _BURIED_ROOT = re.compile(r"<\?xml\s|<rss[\s>]|<rdf:RDF[\s>]|<feed\s[^<>]{0,500}xmlns", re.IGNORECASE)
 _PAGE = re.compile(r"<(?:html|head|body|!doctype\s+html)[\s>]", re.IGNORECASE)
+_MARKUP = re.compile(r"<(?=[A-Za-z_/!?])")
 _START = re.compile(r"<([A-Za-z_][^\s/<>]*)((?:[^<>\"']++|\"[^\"]*+\"|'[^']*+')*+)>")
 _END = re.compile(r"</([A-Za-z_][^\s/<>]*)\s*>?")
 _ATTRIBUTE = re.compile(r"""([A-Za-z_][^\s=<>"'/]*)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'<>]+))""")
@@ -34,6 +37,7 @@ class Element:
     start: int
     inner: int
     inner_end: int = 0
+    end: int = 0
     base: str | None = None  # xml:base in force
 
 
@@ -48,7 +52,7 @@ class Item:
     base: str | None
     children: list[Element] = field(default_factory=list)
     nested: list[tuple[int, int]] = field(default_factory=list)
-    depth: int = 0
+    is_readable: bool = True  # False: its nesting or its attributes are an attack
 
 
 @dataclass(slots=True, kw_only=True)
@@ -62,6 +66,7 @@ class Scan:
     openings: tuple[str, ...] = ()  # the start tags that stand open around the first item
     closed: bool = False
     base: str | None = None
+    is_readable: bool = True
 
 
 @dataclass(slots=True)
@@ -112,6 +117,7 @@ class _Walk:
         self._item_level = 0
         self._core = ""
         self._item_name = "item"
+        self._names: Counter[str] = Counter()  # of what stands open, so that a stray end tag costs no search
         self.scan = Scan(text=text, kind="rss")
 
     def run(self) -> Scan:
@@ -133,20 +139,32 @@ class _Walk:
     def _open(self, raw: str, source: str, start: int, end: int) -> None:
         parent = self._stack[-1] if self._stack else None
         level = len(self._stack)
+        if len(source) > 4 * MAX_ATTRIBUTES and source.count("=") > MAX_ATTRIBUTES:
+            self._refuse_body()
         if self._item is not None and level > self._item_level:  # deep inside: only balance matters
-            self._item.depth = max(self._item.depth, level - self._item_level)
-            self._stack.append(_Open(raw, "", parent.scope, parent.base) if parent else _Open(raw, "", {}, None))
+            self._item.is_readable &= level - self._item_level <= MAX_DEPTH
+            self._push(_Open(raw, "", parent.scope, parent.base) if parent else _Open(raw, "", {}, None))
             return
         opened = _Open(raw, "", *self._context(parent, source), tag=self._text[start:end])
         if parent is None:
             self._set_root(opened)
         opened.name = canonical(raw, opened.scope, self._core)
-        self._stack.append(opened)
+        self._push(opened)
         if opened.name == self._item_name and parent is not None:
             self._open_item(opened, source, start, end)
         elif self._is_child(level):
             opened.element = Element(name=opened.name, attributes=attributes_of(source), start=start, inner=end,
                                      inner_end=end, base=opened.base)  # fmt: skip
+
+    def _refuse_body(self) -> None:
+        if self._item is not None:
+            self._item.is_readable = False
+        else:
+            self.scan.is_readable = False
+
+    def _push(self, opened: _Open) -> None:
+        self._stack.append(opened)
+        self._names[opened.raw.lower()] += 1
 
     def _context(self, parent: _Open | None, source: str) -> tuple[dict[str, str], str | None]:
         scope, base = (parent.scope, parent.base) if parent else ({}, None)
@@ -188,6 +206,8 @@ class _Walk:
         self._item_level = len(self._stack)
 
     def _close(self, raw: str, start: int, end: int) -> None:
+        if not self._names[raw.lower()]:
+            return
         at = len(self._stack) - 1
         # A stray end tag inside an item must not close the item's parents.
         floor = self._item_level - 1 if self._item is not None else 0
@@ -198,6 +218,7 @@ class _Walk:
                 return
             at = next(i for i, o in enumerate(self._stack) if o.raw.lower() == raw.lower())
         for opened in reversed(self._stack[at:]):
+            self._names[opened.raw.lower()] -= 1
             self._finish(opened, start, end if opened is self._stack[at] else start)
         del self._stack[at:]
 
@@ -207,7 +228,7 @@ class _Walk:
 
     def _finish(self, opened: _Open, start: int, end: int) -> None:
         if opened.element is not None:
-            opened.element.inner_end = start
+            opened.element.inner_end, opened.element.end = start, end
             (self._item.children if self._item is not None else self.scan.head).append(opened.element)
         if opened.item is None:
             return
@@ -221,7 +242,8 @@ class _Walk:
 def _tags(text: str, at: int) -> Iterator[tuple[int, int, str, str]]:
     """Yield start, end, name ("/name" for an end tag) and attributes of each tag from `at` on."""
     quotes_hold = True
-    while (at := text.find("<", at)) >= 0:
+    while found := _MARKUP.search(text, at):
+        at = found.start()
         if text.startswith(("<!", "<?"), at):
             at = _after_skipped(text, at)
             if at < 0:
@@ -231,8 +253,8 @@ def _tags(text: str, at: int) -> Iterator[tuple[int, int, str, str]]:
             yield at, match.end(), "/" + match.group(1), ""
             at = match.end()
             continue
-        if not (text[at + 1 : at + 2].isalpha() or text[at + 1 : at + 2] == "_"):
-            at += 1
+        if text[at + 1] == "/":
+            at += 2
             continue
         match = _START.match(text, at) if quotes_hold else None
         end = match.end() if match else text.find(">", at) + 1

@@ -35,6 +35,7 @@ _TAG = re.compile(
     r"<(/?)([A-Za-z][A-Za-z0-9]*(?:[:-][A-Za-z0-9_.:-]+)?)((?:[\s/](?:[^<>\"']++|\"[^\"]*+\"|'[^']*+')*+)?)>"
 )
 _LOOSE_TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]*)([\s/][^<>]{0,2000})?>")
+_CLOSING = re.compile(r"</([a-z][a-z0-9:_.-]*)\s*>")
 _COMMENT_END = re.compile(r"--!?>")
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _BLANKS = re.compile(r"[ \t\u00a0]*\n\s*")
@@ -56,13 +57,14 @@ def plain_text(source: str) -> str:
     """Return the words of an HTML source: paragraphs and list items on lines of their own, no markup."""
     if "<" not in source and "&" not in source:
         return _tidy(source[:MAX_HTML])
-    source = escape_unknown_tags(source[:MAX_HTML])
+    html_ = _Source(source[:MAX_HTML])
+    source = html_.text.replace("\n", " ")
     pieces: list[str] = []
     at = 0
     while (tag := source.find("<", at)) >= 0:
-        pieces.append(_RUNS.sub(" ", source[at:tag].replace("\n", " ")))
-        at = _skip(source, tag, pieces)
-    pieces.append(_RUNS.sub(" ", source[at:].replace("\n", " ")))
+        pieces.append(source[at:tag])
+        at = _skip(html_, tag, pieces)
+    pieces.append(source[at:])
     return _tidy(decode_entities("".join(pieces)))
 
 
@@ -83,57 +85,71 @@ def title_text(raw: str, *, markup: bool | None = None) -> str:
 
 def escape_unknown_tags(source: str) -> str:
     """Return `source` with each `<` that opens no tag as `&lt;`, so that `<user@host>` and `a < b` survive."""
-    closed = {name.lower() for name in re.findall(r"</([A-Za-z][A-Za-z0-9:_.-]*)\s*>", source)}
+    html_ = _Source(source)
     pieces: list[str] = []
     at = 0
     while (tag := source.find("<", at)) >= 0:
         pieces.append(source[at:tag])
-        end = _markup_end(source, tag, closed)
+        end = html_.markup_end(tag, html_.tag(tag))
         pieces.append(source[tag:end] if end else "&lt;")
         at = end or tag + 1
     pieces.append(source[at:])
     return "".join(pieces)
 
 
-def _markup_end(source: str, at: int, closed: set[str]) -> int:
-    """Where the tag or comment that begins at `at` ends; 0 when there is none."""
-    if source.startswith("<!--", at):
-        end = _COMMENT_END.search(source, at + 4)
-        return end.end() if end else 0
-    if source.startswith(("<!", "<?"), at):
-        return source.find(">", at) + 1 if source[at + 2 : at + 3].isalpha() or source[at + 2 : at + 3] == "[" else 0
-    match = _TAG.match(source, at) or _LOOSE_TAG.match(source, at)
-    if match is None:
+class _Source:
+    """An HTML source with what is looked up again and again: which tags it closes, where comments cannot end."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.lower = text.lower()
+        self._closed = set(_CLOSING.findall(self.lower))
+        self._last_end = max(text.rfind("-->"), text.rfind("--!>"))
+
+    def tag(self, at: int) -> re.Match[str] | None:
+        """The tag that begins at `at`, if that is one."""
+        return _TAG.match(self.text, at) or _LOOSE_TAG.match(self.text, at)
+
+    def markup_end(self, at: int, tag: re.Match[str] | None) -> int:
+        """Where the tag, comment or declaration that begins at `at` ends; 0 when there is none."""
+        if tag is not None:
+            name = tag.group(2).lower()
+            known = name in KNOWN or name in self._closed or (("-" in name or ":" in name) and not name.endswith(":"))
+            return tag.end() if known else 0
+        if self.text.startswith("<!--", at):
+            end = _COMMENT_END.search(self.text, at + 4) if at + 4 <= self._last_end else None
+            return end.end() if end else 0
+        if self.text.startswith(("<!", "<?"), at):
+            following = self.text[at + 2 : at + 3]
+            return self.text.find(">", at) + 1 if following.isalpha() or following == "[" else 0
         return 0
-    name = match.group(2).lower()
-    known = name in KNOWN or name in closed or (("-" in name or ":" in name) and not name.endswith(":"))
-    return match.end() if known else 0
 
 
-def _skip(source: str, at: int, pieces: list[str]) -> int:
+def _skip(source: _Source, at: int, pieces: list[str]) -> int:
     """Step over the markup at `at`, leaving the break or space that it means; return where words go on."""
-    if source.startswith("<!", at) or source.startswith("<?", at):
-        end = _markup_end(source, at, set())
-        return end or at + 1
-    match = _TAG.match(source, at) or _LOOSE_TAG.match(source, at)
-    if match is None:
+    tag = source.tag(at)
+    end = source.markup_end(at, tag)
+    if not end:
+        pieces.append("<")
         return at + 1
-    name, closing = match.group(2).lower(), bool(match.group(1))
-    if name in _HIDDEN and not closing and not match.group(3).endswith("/"):
-        return _after_hidden(source, match.end(), name)
+    if tag is None:
+        return end
+    name = tag.group(2).lower()
+    if name in _HIDDEN and not tag.group(1) and not (tag.group(3) or "").endswith("/"):
+        return _after_hidden(source, end, name)
     if name in _BREAKING:
         pieces.append("\n")
     elif name in _CELLS:
         pieces.append(" ")
-    return match.end()
+    return end
 
 
-def _after_hidden(source: str, at: int, name: str) -> int:
-    close = source.lower().find(f"</{name}", at) if len(source) - at < MAX_HTML else -1
+def _after_hidden(source: _Source, at: int, name: str) -> int:
+    close = source.lower.find(f"</{name}", at)
     if close < 0:
-        return len(source) if name in ("script", "style") else at
-    end = source.find(">", close)
-    return end + 1 if end >= 0 else len(source)
+        return len(source.text) if name in ("script", "style") else at
+    end = source.text.find(">", close)
+    return end + 1 if end >= 0 else len(source.text)
 
 
 def _without_pairs(raw: str) -> str:
