@@ -3,7 +3,7 @@
 prometheus_client takes its time to import, so only `run` imports this module.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -45,64 +45,56 @@ class Sample:
     dead: int = 0
 
 
+# Each is set from the field of Sample that it is named after.
+_GAUGES = (
+    ("feeds", "feedbell_feeds", "Feeds that are polled."),
+    ("feeds_failing", "feedbell_feeds_failing", "Feeds whose last poll failed."),
+    ("feeds_overdue", "feedbell_feeds_overdue", "Feeds due since three intervals."),
+    ("entries", "feedbell_entries", "Entries known."),
+    ("waiting", "feedbell_waiting_deliveries", "Deliveries due or to be retried."),
+    ("parked", "feedbell_parked_destinations", "Destinations that are parked."),
+    ("held", "feedbell_held_deliveries", "Deliveries that wait for a person."),
+    ("dead", "feedbell_dead_deliveries", "Deliveries given up in the last 7 days."),
+)
+
+
 class Metrics:
     """Counts what happens. Every method is cheap and never fails."""
 
     def __init__(self, version: str) -> None:
-        self._registry = CollectorRegistry()
         self.history = PollHistory()
-        r = self._registry
-        ProcessCollector(registry=r)
-        Info("feedbell_build", "Version of feedbell.", registry=r).info({"version": version})
-        self._polls = Counter("feedbell_polls_total", "Polls, by outcome.", ["outcome"], registry=r)
-        self._entries = Counter("feedbell_new_entries_total", "Entries seen for the first time.", registry=r)
-        self._owed = Counter("feedbell_owed_deliveries_total", "Deliveries that entries came to owe.", registry=r)
-        self._sent = Counter(
-            "feedbell_deliveries_total",
-            "Attempts to deliver, by service and outcome.",
-            ["service", "outcome"],
-            registry=r,
+        self._registry = CollectorRegistry()
+        ProcessCollector(registry=self._registry)
+        Info("feedbell_build", "Version of feedbell.", registry=self._registry).info({"version": version})
+        self._polls = self._counter("feedbell_polls_total", "Polls, by outcome.", "outcome")
+        self._entries = self._counter("feedbell_new_entries_total", "Entries seen for the first time.")
+        self._owed = self._counter("feedbell_owed_deliveries_total", "Deliveries that entries came to owe.")
+        self._sent = self._counter(
+            "feedbell_deliveries_total", "Attempts to deliver, by service and outcome.", "service", "outcome"
         )
-        self._delay = Histogram(
-            "feedbell_delivery_delay_seconds",
-            "From due to sent, by service.",
-            ["service"],
-            buckets=_DELAYS,
-            registry=r,
+        self._unknown = self._counter(
+            "feedbell_unknown_outcomes_total", "Unknown outcomes, by what a look-up said.", "outcome"
         )
-        self._unknown = Counter(
-            "feedbell_unknown_outcomes_total",
-            "Unknown outcomes, by what a look-up said.",
-            ["outcome"],
-            registry=r,
+        self._kills = self._counter("feedbell_parser_kills_total", "Parser workers ended, by reason.", "reason")
+        self._reloads = self._counter("feedbell_config_reloads_total", "Configurations read again.", "outcome")
+        self._delay = self._histogram("feedbell_delivery_delay_seconds", "From due to sent.", _DELAYS, "service")
+        self._loop = self._histogram("feedbell_loop_delay_seconds", "How late the event loop runs.", _LOOP_DELAYS)
+        self._connected = self._gauge("feedbell_chat_connected", "1 while a chat connection is up.", "service")
+        self._cycle = self._gauge("feedbell_last_cycle_timestamp_seconds", "When the loop last looked for due work.")
+        self._oldest = self._gauge(
+            "feedbell_oldest_waiting_delivery_seconds", "Age of the oldest due delivery that nothing parks."
         )
-        self._kills = Counter(
-            "feedbell_parser_kills_total", "Parser workers that were ended, by reason.", ["reason"], registry=r
-        )
-        self._loop = Histogram(
-            "feedbell_loop_delay_seconds", "How late the event loop runs.", buckets=_LOOP_DELAYS, registry=r
-        )
-        self._connected = Gauge("feedbell_chat_connected", "1 while a chat connection is up.", ["service"], registry=r)
-        self._cycle = Gauge(
-            "feedbell_last_cycle_timestamp_seconds", "When the loop last looked for due work.", registry=r
-        )
-        self._reloads = Counter("feedbell_config_reloads_total", "Configurations read again.", ["outcome"], registry=r)
-        self._gauges = {
-            "feeds": Gauge("feedbell_feeds", "Feeds that are polled.", registry=r),
-            "feeds_failing": Gauge("feedbell_feeds_failing", "Feeds whose last poll failed.", registry=r),
-            "feeds_overdue": Gauge("feedbell_feeds_overdue", "Feeds due since three intervals.", registry=r),
-            "entries": Gauge("feedbell_entries", "Entries known.", registry=r),
-            "waiting": Gauge("feedbell_waiting_deliveries", "Deliveries due or to be retried.", registry=r),
-            "parked": Gauge("feedbell_parked_destinations", "Destinations that are parked.", registry=r),
-            "held": Gauge("feedbell_held_deliveries", "Deliveries that wait for a person.", registry=r),
-            "dead": Gauge("feedbell_dead_deliveries", "Deliveries given up in the last 7 days.", registry=r),
-        }
-        self._oldest = Gauge(
-            "feedbell_oldest_waiting_delivery_seconds",
-            "Age of the oldest due delivery that nothing parks.",
-            registry=r,
-        )
+        self._gauges = {field: self._gauge(name, words) for field, name, words in _GAUGES}
         self._begin_at_zero()
+
+    def _counter(self, name: str, words: str, *labels: str) -> Counter:
+        return Counter(name, words, labels, registry=self._registry)
+
+    def _gauge(self, name: str, words: str, *labels: str) -> Gauge:
+        return Gauge(name, words, labels, registry=self._registry)
+
+    def _histogram(self, name: str, words: str, buckets: Sequence[float], *labels: str) -> Histogram:
+        return Histogram(name, words, labels, buckets=buckets, registry=self._registry)
 
     def _begin_at_zero(self) -> None:
         """A counter that appears with its first error shows no increase."""

@@ -8,7 +8,8 @@ import io
 import pytest
 
 from bot.web.guard import Access, access
-from tests.edge.web_bot import FEED, POKE, TOKEN, Bot, serve, settings
+from tests.edge.web_bot import POKE, TOKEN, Bot, serve, settings
+from tests.edge.web_facts import FEED
 
 LOCAL = "127.0.0.1:8080"
 

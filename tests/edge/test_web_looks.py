@@ -16,7 +16,8 @@ from bot.core.model.route import DestinationUid
 from bot.notifiers import discord_layout, email_layout, slack_layout
 from bot.web.inbox import collect
 from bot.web.looks import discord, mail, slack
-from tests.edge.web_bot import HOSTILE, NOW, Bot, inbox_messages, serve
+from tests.edge.web_bot import Bot, serve
+from tests.edge.web_facts import HOSTILE, NOW, inbox_messages
 
 
 def text_of(markup: str) -> str:

@@ -19,7 +19,8 @@ from bot.telemetry.polls import Polls
 from bot.web import words
 from bot.web.charts import Column, draw, polls_chart
 from bot.web.moments import Moments, in_words
-from tests.edge.web_bot import FEED, HOSTILE, NOW, Bot, entry_of, feed_states, inbox_messages, serve
+from tests.edge.web_bot import Bot, serve
+from tests.edge.web_facts import FEED, HOSTILE, NOW, entry_of, feed_states, inbox_messages
 
 KEY = entry_of(1).key.hex()
 PAGES = [

@@ -11,7 +11,8 @@ from aiohttp import web
 from bot.core.model.feed import FeedId
 from bot.web.connections import Connections
 from bot.web.health import Alive, Ready, ready
-from tests.edge.web_bot import NOW, Bot, feed_states, serve
+from tests.edge.web_bot import Bot, serve
+from tests.edge.web_facts import NOW, feed_states
 
 
 async def send(port: int, text: bytes) -> bytes:
