@@ -4,9 +4,8 @@ import sys
 from collections.abc import Mapping
 
 import aiohttp
-from pydantic import SecretStr
 
-from bot.config.settings import Settings
+from bot.config.settings import Settings, reveal
 from bot.notifiers.console import ConsoleNotifier
 from bot.notifiers.discord import DiscordNotifier, DiscordWebhookNotifier
 from bot.notifiers.slack import SlackNotifier, SlackWebhookNotifier
@@ -24,7 +23,7 @@ def build_notifiers(settings: Settings, session: aiohttp.ClientSession, clock: C
     keys = {name: key.get_secret_value() for name, key in settings.secrets.items()}
     discord = DiscordNotifier(
         session,
-        token=_revealed(settings.discord.bot_token),
+        token=reveal(settings.discord.bot_token) or "",
         clock=clock,
         agent=agent,
         api_url=settings.discord.api_url,
@@ -32,7 +31,7 @@ def build_notifiers(settings: Settings, session: aiohttp.ClientSession, clock: C
     return {
         "console": ConsoleNotifier(sys.stdout),
         "slack": SlackNotifier(
-            session, token=_revealed(settings.slack.bot_token), clock=clock, api_url=settings.slack.api_url
+            session, token=reveal(settings.slack.bot_token) or "", clock=clock, api_url=settings.slack.api_url
         ),
         "slack-webhook": SlackWebhookNotifier(session, urls=urls, clock=clock),
         "discord": discord,
@@ -56,11 +55,7 @@ def _mail(settings: Settings, clock: Clock) -> Mapping[str, Notifier]:
         clock=clock,
         security=email.security,
         username=email.username,
-        password=_revealed(email.password) or None,
+        password=reveal(email.password),
         ca_file=str(settings.ca_path) if settings.ca_path else None,
     )
     return {"email": notifier}
-
-
-def _revealed(secret: SecretStr | None) -> str:
-    return secret.get_secret_value() if secret is not None else ""
