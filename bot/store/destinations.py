@@ -54,7 +54,12 @@ def lock(tx: Tx, uids: Collection[str]) -> list[str]:
 
 
 def sync(tx: Tx, uids: Collection[str], now: datetime) -> int:
-    """Make the rows what the configuration names; what is owed to others is dead. Returns how many died."""
+    """Make the rows what the configuration and people in chat name; what is owed to others is dead.
+
+    Returns how many died.
+    """
+    in_chat = tx.rows("SELECT destination_uid AS uid FROM follow UNION SELECT destination_uid AS uid FROM chat_feed")
+    uids = {*uids, *(row["uid"] for row in in_chat)}
     known = {row["uid"]: row for row in tx.rows("SELECT uid, gone_at FROM destination")}
     insert(tx, set(uids) - known.keys())
     back = [uid for uid in uids if uid in known and known[uid]["gone_at"] is not None]

@@ -215,6 +215,8 @@ def _integrity(tx: Tx) -> Sequence[str]:
 
 def _copy(source: Path, target: Path) -> None:
     """Under another name first: a copy that was cut short must not look like a backup."""
+    if target.resolve() == source.resolve():
+        raise UsageError(f"{target} is the state itself; name another file for the backup")
     part = target.with_name(f"{target.name}.part")
     try:
         part.unlink(missing_ok=True)

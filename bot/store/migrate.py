@@ -14,7 +14,8 @@ _POSTGRES = (
     (re.compile(r"\bINTEGER\b"), "BIGINT"),
     (re.compile(r"\bBLOB\b"), "BYTEA"),
     (re.compile(r"\) WITHOUT ROWID"), ")"),
-    (re.compile(r"\bTEXT PRIMARY KEY"), 'TEXT COLLATE "C" PRIMARY KEY'),
+    # By bytes, as SQLite does: one order on both, in all columns, or their indexes would not serve a join.
+    (re.compile(r"\bTEXT\b"), 'TEXT COLLATE "C"'),
 )
 _COMMENT = re.compile(r"--[^\n]*")
 

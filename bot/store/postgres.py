@@ -1,8 +1,8 @@
 """The PostgreSQL engine: the same SQL by psycopg, shared by replicas that take leases (decision 5)."""
 
 import re
-import threading
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
@@ -105,7 +105,6 @@ class PostgresEngine:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._lock = threading.Lock()
 
     def connect(self, *, readonly: bool) -> PostgresConnection:
         return PostgresConnection(self._url, readonly=readonly)
@@ -120,21 +119,21 @@ class PostgresEngine:
         return isinstance(error, errors.DeadlockDetected | errors.SerializationFailure)
 
 
-def open_postgres(url: str) -> PostgresEngine:
-    """Reach the server and bring its schema up to date; several processes may do so at once.
+def open_postgres(url: str) -> tuple[PostgresEngine, datetime | None]:
+    """Reach the server, bring its schema up to date, and say when it was last written to.
 
-    Raises StoreUnavailable, StoreUnusable. Blocks: call it in a thread.
+    Several processes may do so at once. Raises StoreUnavailable, StoreUnusable. Blocks: call it in a thread.
     """
     engine = PostgresEngine(url)
     try:
         connection = engine.connect(readonly=False)
         try:
             _bring_up(connection)
+            return engine, meta.last_write(connection)
         finally:
             connection.close()
     except psycopg.Error as error:
         raise engine.to_error(error) from error
-    return engine
 
 
 def _bring_up(connection: PostgresConnection) -> None:

@@ -49,20 +49,22 @@ def open_sqlite(path: Path, *, exclusive: bool) -> Opened:
 
 def close_cleanly(opened: Opened, *, now: datetime) -> None:
     """Write the clean-shutdown mark, fold the WAL into the file, give the lock back (R-22)."""
-    connection = SqliteConnection(opened.engine.path, readonly=False)
+    if opened.lock is None:
+        return
     try:
-        if opened.lock is not None:
+        connection = opened.engine.connect(readonly=False)
+        try:
             connection.begin()
             meta.put(connection, "clean", "1")
             meta.touch(connection, now)
             connection.commit()
             connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")
-    except sqlite3.Error as error:
+        finally:
+            connection.close()
+    except (sqlite3.Error, StoreError) as error:
         log.warning("no clean-shutdown mark: the state will be checked at the next start", extra={"error": str(error)})
     finally:
-        connection.close()
-        if opened.lock is not None:
-            opened.lock.release()
+        opened.lock.release()
 
 
 def file_system_of(path: Path, mounts: str) -> str:

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from bot import crash
+from bot.core.errors import StoreUnusable
 from bot.core.model.delivery import Attempt, Delivery, Lane, Owed, Probe, Settlement
 from bot.core.model.entry import Entry, Key, Known
 from bot.core.model.feed import Feed, FeedId, FeedState
@@ -44,10 +45,14 @@ async def open_store(
         path = (base / state.removeprefix("sqlite:///")).absolute()
         opened = await asyncio.to_thread(open_sqlite, path, exclusive=exclusive)
         return Store(Database(opened.engine), opened, ops=ops, grace=grace, owner=owner)
-    from bot.store.postgres import open_postgres  # an optional extra, and 60 ms that SQLite's users need not wait
-
-    engine = await asyncio.to_thread(open_postgres, state)
-    return Store(Database(engine), None, ops=ops, grace=grace, owner=owner)
+    try:
+        from bot.store.postgres import open_postgres  # an optional extra, and 60 ms that SQLite's users need not wait
+    except ImportError as error:
+        raise StoreUnusable(f"PostgreSQL needs psycopg: install feedbell[postgres] ({error})") from error
+    engine, last_write = await asyncio.to_thread(open_postgres, state)
+    store = Store(Database(engine), None, ops=ops, grace=grace, owner=owner)
+    store.last_write = last_write
+    return store
 
 
 class Store(Extras, Pages):

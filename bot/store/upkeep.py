@@ -14,6 +14,7 @@ GONE_KEPT = timedelta(days=30)  # small print 21
 TEXT_KEPT = timedelta(days=90)  # N26
 TEXT_KEPT_ROWS = 500  # of each feed
 NOTICE_KEPT = timedelta(days=90)
+LONGEST_DIGEST = timedelta(days=8)  # a weekly one, and a day for its time zone
 STEP = 500  # rows in one transaction, so that nobody waits for the upkeep
 DOWN_AFTER = 5  # failures in a row: as the breaker counts (R-18)
 
@@ -36,6 +37,7 @@ def recover(tx: Tx, *, now: datetime, grace: timedelta, alone: bool) -> int:
         found += 0 if sending is None else int(sending["n"])
         lanes.forget_senders(tx, uid, now=now, grace=grace)
         tx.run("UPDATE destination SET owner = NULL, lease_until = NULL WHERE uid = :uid", uid=uid)
+    _forget_a_wrong_clock(tx, now)
     destinations.reschedule(tx, uids)
     if alone:
         tx.run("UPDATE lease SET owner = NULL, until = NULL")
@@ -45,6 +47,25 @@ def recover(tx: Tx, *, now: datetime, grace: timedelta, alone: bool) -> int:
             " WHERE lease_until IS NOT NULL"
         )
     return found
+
+
+def _forget_a_wrong_clock(tx: Tx, now: datetime) -> None:
+    """A time that no rule can have made comes from a clock that has been set back since: it means now."""
+    tx.run(
+        "UPDATE destination SET probe_at = :now WHERE probe_at > :latest",
+        now=to_ms(now),
+        latest=to_ms(now + destinations.MAX_WAIT),
+    )
+    late = "wake_at > :latest"
+    rows = tx.rows(
+        f"SELECT DISTINCT destination_uid AS uid FROM delivery WHERE {late}", latest=to_ms(now + LONGEST_DIGEST)
+    )
+    tx.run(
+        f"UPDATE delivery SET wake_at = :now, due_at = :now WHERE {late}",
+        now=to_ms(now),
+        latest=to_ms(now + LONGEST_DIGEST),
+    )
+    destinations.reschedule(tx, [row["uid"] for row in rows])
 
 
 def kill_old(tx: Tx, now: datetime, keep: timedelta, max_rows: int) -> Mapping[DestinationUid, int]:

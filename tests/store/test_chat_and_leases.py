@@ -39,6 +39,16 @@ async def test_a_feed_added_in_chat_outlives_a_new_configuration(store: Store) -
     assert [line.who for line in await store.audit_lines()] == ["slack:U9", "slack:U9"]
 
 
+async def test_what_is_owed_to_who_follows_outlives_a_new_configuration(store: Store) -> None:
+    await store.add_follow(ANN, "bgp", now=NOW)
+    await store.sync_feeds([feed()], now=NOW)
+    await announced(store, new(entry(1), ANN))
+    assert await store.sync_destinations([X], now=NOW) == 0
+    lane = await store.claim_lane(now=NOW, lease=LEASE, limit=1)
+    assert lane is not None
+    assert lane.destination.uid == ANN
+
+
 async def test_a_feed_removed_and_added_again_knows_its_entries(store: Store) -> None:
     await started(store)
     await store.add_chat_feed(feed("chat"), X, who="u", now=NOW)

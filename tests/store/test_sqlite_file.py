@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.core.errors import StoreHeld, StoreUnavailable, StoreUnusable
+from bot.core.errors import StoreHeld, StoreUnavailable, StoreUnusable, UsageError
 from bot.store.migrate import newest
 from bot.store.sqlite_file import file_system_of
 from bot.store.store import Store, open_store
@@ -202,6 +202,8 @@ async def test_a_backup_is_whole_while_others_write(path: Path, tmp_path: Path) 
     await announced(store, new(entry(1), X))
     target = tmp_path / "copy.db"
     await asyncio.gather(store.backup(target), *(store.put_meta(str(n), "x") for n in range(50)))
+    with pytest.raises(UsageError, match="the state itself"):
+        await store.backup(path)
     await store.close(now=NOW)
     copy = await opened(target)
     assert not copy.was_clean

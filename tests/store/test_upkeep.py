@@ -109,6 +109,16 @@ async def test_a_start_finds_what_was_being_sent_unknown(store: Store) -> None:
     assert (found.owed[0].delivery.state, found.owed[0].delivery.payload) == (DeliveryState.UNKNOWN, {"text": "hi"})
 
 
+async def test_times_of_a_clock_that_ran_ahead_do_not_hold_a_delivery(store: Store) -> None:
+    await started(store)
+    await announced(store, new(entry(1), X, due_at=NOW + 700 * DAY), new(entry(2), Y, due_at=NOW + 6 * DAY))
+    await store.recover(now=NOW)
+    lane = await store.claim_lane(now=NOW, lease=LEASE, limit=1)
+    assert lane is not None
+    assert lane.destination.uid == X
+    assert await store.claim_lane(now=NOW, lease=LEASE, limit=1) is None
+
+
 async def test_recovery_leaves_alone_what_another_replica_holds(postgres_url: str) -> None:
     first, second = await open_store(postgres_url, ops=OPS), await open_store(postgres_url, ops=OPS)
     await started(first)
