@@ -15,6 +15,7 @@ from bot.core.errors import (
 from bot.core.model.delivery import (
     Dead,
     Delivery,
+    DeliveryState,
     Destination,
     Held,
     Parked,
@@ -25,6 +26,8 @@ from bot.core.model.delivery import (
     Unknown,
 )
 from bot.core.model.route import OnUnknown
+
+LOST_OFTEN = 3  # sends that left no trace while the service could be asked: then the message itself is suspect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +130,12 @@ def retry_delay(failures: int, *, roll: float, asked: timedelta | None, rules: D
 
 
 def fails_alone(delivery: Delivery, *, now: datetime, rules: DeliveryRules) -> bool:
-    """Whether the next one may be tried before this one (R-20): it is late already, or has failed for long."""
+    """Whether the next one may be tried before this one (R-20): it is late already, or has failed for long.
+
+    What was looked for and is surely not there has not failed again: it goes first, unless it got lost before.
+    """
+    if delivery.state is DeliveryState.UNKNOWN and delivery.attempts < LOST_OFTEN:
+        return False
     return delivery.late or (delivery.first_try_at is not None and now - delivery.first_try_at >= rules.head_of_line)
 
 

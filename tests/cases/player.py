@@ -51,7 +51,7 @@ class Player:
     # --- checks --------------------------------------------------------------------------------------------------
 
     async def _judge(self, number: int, *, is_first_poll: bool) -> None:
-        checks = self.case.checks_after(number)
+        checks = [] if self._is_left_out(number) else self.case.checks_after(number)
         for check in checks:
             judge_posts(check, self._news(check))
             if "max_requests" in check:
@@ -63,6 +63,9 @@ class Player:
         if checks or is_first_poll:
             self._since = self._after[number]
             self._requests = len(self.world.feeds.requests)
+
+    def _is_left_out(self, number: int) -> bool:
+        return self.case.steps[number - 1].get("text") in self.left_out
 
     def _news(self, check: Json) -> dict[str, list[Post]]:
         """Return what each target was shown in the time that a check speaks of."""

@@ -74,7 +74,7 @@ class World:
 
     async def __aenter__(self) -> Self:
         for server in (self.slack, self.discord, self.smtp, self.feeds):
-            await self._stack.enter_async_context(server)  # type: ignore[arg-type]  # four classes, one protocol
+            await self._stack.enter_async_context(server)
         self.sections = {
             "http": {"listen": f"127.0.0.1:{self.port}"},
             "slack": {"api_url": self.slack.api_url},
@@ -138,7 +138,7 @@ class World:
     def subscribe(self, url: str, tag: str, to: list[str]) -> None:
         id = f"{urlsplit(url).path.strip('/').replace('/', '-').replace('.', '-').lower()}-{len(self.subscriptions)}"
         feed: Settings = {"id": id, "url": self.here(url), "interval": f"{INTERVAL.seconds // 60}m", "own": True}
-        feed |= {"tags": [tag], "allow_private": ["127.0.0.0/8"]}
+        feed |= {"tags": [tag] if tag else [], "allow_private": ["127.0.0.0/8"]}
         route: Settings = {"to": [self.target(name) for name in to], "feeds": [id]}
         if any(name.startswith("email-digest:") for name in to):
             route |= {"digest": "daily 02:30", "timezone": "Europe/Berlin"}
@@ -220,8 +220,8 @@ class World:
             return ""
 
     def _traffic(self) -> tuple[int, ...]:
-        logs = (self.feeds.requests, self.slack.requests, self.discord.requests, self.smtp.lines)
-        return tuple(map(len, logs))
+        http = (self.feeds, self.slack, self.discord)
+        return (*(len(server.requests) for server in http), len(self.smtp.lines))
 
     # --- what subscribers see ------------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from bot.core.model.delivery import (
     Dead,
     Delivery,
     DeliveryKind,
+    DeliveryState,
     Destination,
     Held,
     Parked,
@@ -119,6 +120,12 @@ def test_a_message_of_a_destination_that_is_down_never_gives_up_by_its_own_age()
 )
 def test_after_a_quarter_of_an_hour_the_next_one_may_try_first(delivery: Delivery, alone: bool) -> None:
     assert fails_alone(delivery, now=NOW, rules=RULES) is alone
+
+
+def test_what_is_surely_absent_goes_first_unless_it_was_lost_again_and_again() -> None:
+    looked_for = replace(DELIVERY, state=DeliveryState.UNKNOWN, first_try_at=NOW - timedelta(hours=1))
+    assert not fails_alone(replace(looked_for, attempts=1), now=NOW, rules=RULES)
+    assert fails_alone(replace(looked_for, attempts=3), now=NOW, rules=RULES)
 
 
 def test_what_is_found_is_sent_and_not_sent_again() -> None:

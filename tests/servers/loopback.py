@@ -173,7 +173,9 @@ class LoopbackServer:
             await self._runner.cleanup()
 
     async def _set_date(self, request: web.Request, answer: web.StreamResponse) -> None:
-        answer.headers.setdefault("Date", formatdate(self.clock(), usegmt=True))
+        # aiohttp has put the machine's own time there by now.
+        if self.clock is not wall_clock:
+            answer.headers["Date"] = formatdate(self.clock(), usegmt=True)
 
     @web.middleware
     async def _gate(self, request: web.Request, handler: Handler) -> web.StreamResponse:

@@ -1,0 +1,1 @@
+"""Tests over the real process: the contract as somebody outside sees it."""
