@@ -33,8 +33,9 @@ def next_binding(
     were away (R-21). What has been tried with unknown outcome is never bound.
     """
     free = [row for row in due if _is_free(row)]
-    if free and free[0] is due[0] and free[0].bundle is not None:
-        members = [row for row in free if row.bundle == free[0].bundle]
+    head = next((row for row in due if row.kind is not DeliveryKind.DIGEST), None)  # digests are bound already
+    if head is not None and is_for_bundle(head):
+        members = [row for row in free if row.bundle == head.bundle]
         return _bind(members[:DIGEST_MEMBERS], now=now)
     singles = [row for row in free if row.bundle is None and row.kind is DeliveryKind.ENTRY and not row.late]
     waited = due and now - min(row.due_at for row in due) >= rules.backlog_after
@@ -43,6 +44,11 @@ def next_binding(
         older = singles[: -rules.max_new_single]
         return _bind(older[:DIGEST_MEMBERS], now=now, heading="While away")
     return None
+
+
+def is_for_bundle(row: Delivery) -> bool:
+    """Whether a row may only be told as part of a digest that is still to be made."""
+    return row.bundle is not None and _is_free(row)
 
 
 def _is_free(row: Delivery) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from itertools import takewhile
 
 from bot import crash
 from bot.core.errors import (
@@ -19,7 +20,7 @@ from bot.core.errors import (
     StoreError,
     StoreUnavailable,
 )
-from bot.core.lanes import next_binding
+from bot.core.lanes import is_for_bundle, next_binding
 from bot.core.model.delivery import (
     Dead,
     Delivery,
@@ -174,11 +175,13 @@ class Outbox:
         return True
 
     async def _send_in_order(self, lane: Lane) -> None:
-        queue = list(await self._bind_digests(lane))
+        owed = await self._bind_digests(lane)
+        # A bundle behind other rows is bound when it has come to the head.
+        queue = [*takewhile(lambda one: not is_for_bundle(one.delivery), owed)]
         while queue and not self._stopping:
-            owed = queue.pop(0)
+            head = queue.pop(0)
             await self.means.pacer.wait(lane.destination.uid)
-            if not await self._deliver(lane, owed, queue):
+            if not await self._deliver(lane, head, queue):
                 return
 
     async def _bind_digests(self, lane: Lane) -> Sequence[Owed]:

@@ -62,6 +62,18 @@ def test_a_long_backlog_makes_several_digests_of_what_fits() -> None:
     assert len(step.members) == DIGEST_MEMBERS
 
 
+def test_a_long_bundle_makes_as_many_digests_as_it_needs() -> None:
+    rest = rows(60, bundle="flood", first=51)
+    first = replace(rows(1)[0], kind=DeliveryKind.DIGEST)
+    step = next_binding(WELL, [first, *rest], now=NOW, rules=RULES)
+    assert step is not None
+    assert step.members == tuple(range(51, 51 + DIGEST_MEMBERS))
+
+
+def test_a_bundle_behind_other_messages_waits_for_its_turn() -> None:
+    assert next_binding(WELL, [*rows(2), *rows(5, bundle="flood", first=3)], now=NOW, rules=RULES) is None
+
+
 def test_a_message_of_unknown_outcome_is_neither_bound_nor_overtaken() -> None:
     waiting = rows(20)
     waiting[0] = replace(waiting[0], state=DeliveryState.UNKNOWN)
