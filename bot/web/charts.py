@@ -11,8 +11,10 @@ from bot.web.moments import Moments, in_words, plural
 WIDTH = 320
 HEIGHT = 88
 GAP = 2.0
+WIDEST = 24.0  # of a column with its gap: few of them stay columns
 LEAST = 2.0  # so that one of many is still seen
 LABELS = 4
+LABEL_WIDTH = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +91,7 @@ def polls_chart(polls: Sequence[Polls], at: Moments) -> Chart:
 def draw(title: str, summary: str, columns: Sequence[Column]) -> Chart:
     """Return the chart of `columns`; the highest fills the height."""
     top = max((sum(value for _, value in column.values) for column in columns), default=0) or 1
-    slot = WIDTH / max(1, len(columns))
+    slot = min(WIDEST, WIDTH / max(1, len(columns)))
     width = round(max(1.0, slot - GAP), 2)
     bars = tuple(
         Bar(
@@ -105,11 +107,12 @@ def draw(title: str, summary: str, columns: Sequence[Column]) -> Chart:
 
 def _labels(columns: Sequence[Column], slot: float) -> tuple[Label, ...]:
     last = len(columns) - 1
-    marks = range(last + 1) if last < LABELS else (round(n * last / (LABELS - 1)) for n in range(LABELS))
+    count = max(1, min(LABELS, len(columns), int(len(columns) * slot // LABEL_WIDTH)))
+    marks = [round(n * last / (count - 1)) for n in range(count)] if count > 1 else [0] * bool(columns)
     found = []
     for number in marks:
         anchor = "start" if number == 0 else "end" if number == last else "middle"
-        x = {"start": 0.0, "end": float(WIDTH), "middle": (number + 0.5) * slot}[anchor]
+        x = {"start": 0.0, "end": len(columns) * slot, "middle": (number + 0.5) * slot}[anchor]
         found.append(Label(x=round(x, 2), anchor=anchor, text=columns[number].label))
     return tuple(found)
 
@@ -135,6 +138,8 @@ def _delay_column(found: Delay | None, day: datetime, at: Moments) -> Column:
 
 def _short(span: timedelta) -> str:
     seconds = span.total_seconds()
+    if 0 < seconds < 0.1:
+        return f"{seconds * 1000:.0f} ms"
     return f"{seconds:.1f} s" if seconds < 100 else in_words(span)
 
 

@@ -55,7 +55,7 @@ def ready(facts: Ready, *, now: datetime) -> Verdict:
     reasons = [
         f"feed {state.feed.id} has been due for {_words(now - state.next_poll_at)} and was not polled"
         for state in facts.feeds
-        if _is_polled(state) and now - state.next_poll_at > OVERDUE_INTERVALS * state.feed.interval
+        if is_overdue(state, now=now)
     ]
     if facts.oldest_waiting_at is not None and now - facts.oldest_waiting_at > WAITING_LIMIT:
         reasons.append(f"a delivery has been waiting for {_words(now - facts.oldest_waiting_at)}")
@@ -63,8 +63,11 @@ def ready(facts: Ready, *, now: datetime) -> Verdict:
     return Verdict(reasons=tuple(reasons))
 
 
-def _is_polled(state: FeedState) -> bool:
-    return state.paused_at is None and state.stopped is None
+def is_overdue(state: FeedState, *, now: datetime) -> bool:
+    """Whether nobody has polled a feed that is neither paused nor gone, for three of its intervals after it was due."""
+    if state.paused_at is not None or state.stopped is not None:
+        return False
+    return now - state.next_poll_at > OVERDUE_INTERVALS * state.feed.interval
 
 
 def _words(span: timedelta) -> str:

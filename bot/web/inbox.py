@@ -17,6 +17,7 @@ from bot.web.parts import InboxMessage
 from bot.web.words import SERVICES
 
 SHOWN = 40
+ORDER = ("slack", "discord", "email", "console", "webhook")
 PLATFORMS = {
     "slack": "slack",
     "slack-webhook": "slack",
@@ -94,7 +95,8 @@ class Inbox:
 
 
 def show(message: InboxMessage) -> Shown:
-    looks = [_look(platform, payload) for platform, payload in message.payloads.items()]
+    known = sorted(message.payloads.items(), key=lambda pair: ORDER.index(pair[0]) if pair[0] in ORDER else len(ORDER))
+    looks = [_look(platform, payload) for platform, payload in known]
     return Shown(title=message.title, at=message.at, looks=looks)
 
 

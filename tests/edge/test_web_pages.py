@@ -292,6 +292,9 @@ def test_a_chart_stacks_its_values_and_shows_also_one_of_many() -> None:
     mixed = draw("t", "s", [Column(values=(("main", 999), ("bad", 1)), caption="", label="a")])
     assert mixed.bars[0].parts[1][2] > 0
     assert mixed.bars[0].parts[1][1] >= 0
-    assert draw("t", "s", []).bars == ()
+    assert draw("t", "s", []).bars == draw("t", "s", []).labels == ()
+    few = draw("t", "s", [Column(values=(("main", 1),), caption="", label="a")] * 2)
+    assert [bar.width for bar in few.bars] == [22.0, 22.0]
+    assert [label.text for label in few.labels] == ["a"]
     hours = [Polls(hour=datetime(2026, 9, 16, hour, tzinfo=UTC), ok=3, failed=hour % 2) for hour in range(12)]
     assert polls_chart(hours, Moments(now=NOW, zone=UTC)).summary == "42 polls, 6 failed"
