@@ -1,0 +1,1 @@
+"""Chat against the local Slack and Discord."""
