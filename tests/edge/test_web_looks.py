@@ -73,38 +73,40 @@ def test_discords_markdown_is_drawn_and_escaped_marks_are_characters(markdown: s
     assert str(discord.markdown(markdown)) == shown
 
 
+BLOCKS: list[object] = [
+    {"type": "header", "text": {"type": "plain_text", "text": "New · 2 entries"}},
+    {
+        "type": "rich_text",
+        "elements": [
+            {
+                "type": "rich_text_section",
+                "elements": [
+                    {"type": "broadcast", "range": "here"},
+                    {"type": "user", "user_id": "U1"},
+                    {"type": "usergroup", "usergroup_id": "S1"},
+                    {"type": "link", "url": "https://x.example/", "text": "a", "style": {"bold": True}},
+                    {"type": "link", "url": "javascript:x", "text": "b"},
+                    {"type": "text", "text": "c<", "style": {"code": True, "italic": True, "strike": True}},
+                    {"type": "emoji", "name": "wave"},
+                ],
+            },
+            {"type": "rich_text_quote", "elements": [{"type": "text", "text": "q"}]},
+            {"type": "rich_text_preformatted", "elements": [{"type": "text", "text": "p"}]},
+            {
+                "type": "rich_text_list",
+                "style": "ordered",
+                "elements": [{"type": "rich_text_section", "elements": [{"type": "text", "text": "i"}]}],
+            },
+        ],
+    },
+    {"type": "image", "image_url": "https://x.example/i.png", "alt_text": "i"},
+    {"type": "context", "elements": [{"type": "plain_text", "text": "feed"}]},
+    {"type": "divider"},
+]
+
+
 def test_slacks_blocks_are_drawn_and_unknown_ones_are_left_out() -> None:
-    blocks: list[object] = [
-        {"type": "header", "text": {"type": "plain_text", "text": "New · 2 entries"}},
-        {
-            "type": "rich_text",
-            "elements": [
-                {
-                    "type": "rich_text_section",
-                    "elements": [
-                        {"type": "broadcast", "range": "here"},
-                        {"type": "user", "user_id": "U1"},
-                        {"type": "usergroup", "usergroup_id": "S1"},
-                        {"type": "link", "url": "https://x.example/", "text": "a", "style": {"bold": True}},
-                        {"type": "link", "url": "javascript:x", "text": "b"},
-                        {"type": "text", "text": "c<", "style": {"code": True, "italic": True, "strike": True}},
-                        {"type": "emoji", "name": "wave"},
-                    ],
-                },
-                {"type": "rich_text_quote", "elements": [{"type": "text", "text": "q"}]},
-                {"type": "rich_text_preformatted", "elements": [{"type": "text", "text": "p"}]},
-                {
-                    "type": "rich_text_list",
-                    "style": "ordered",
-                    "elements": [{"type": "rich_text_section", "elements": [{"type": "text", "text": "i"}]}],
-                },
-            ],
-        },
-        {"type": "image", "image_url": "https://x.example/i.png", "alt_text": "i"},
-        {"type": "context", "elements": [{"type": "plain_text", "text": "feed"}]},
-        {"type": "divider"},
-    ]
-    drawn = str(slack.draw({"text": "x", "blocks": blocks}))  # type: ignore[dict-item]
+    drawn = str(slack.draw({"text": "x", "blocks": BLOCKS}))  # type: ignore[dict-item]
     for part in (
         '<p class="header">New · 2 entries</p>',
         '<span class="mention">@here</span><span class="mention">@U1</span><span class="mention">@S1</span>',
