@@ -193,6 +193,9 @@ class Store(Protocol):
     async def entry(self, name: str) -> Entry | None:
         """The newest entry whose guid, link (canonical too) or hex key is `name`."""
 
+    async def meta(self, name: str) -> str | None:
+        """A fact kept under a name of its owner's choice."""
+
     async def deliveries_of(self, entry_id: int) -> Sequence[tuple[Delivery, Sequence[Attempt]]]: ...
 
 

@@ -34,7 +34,7 @@ def inspect(url: str, as_json: bool, config: str | None) -> None:
     except (FetchError, ParseError) as error:
         raise UsageError(f"{address}: {error}") from error
     findings = lint(found.parsed, found.fetched)
-    taken = [feed.id for feed in _settings_or_none(config).feeds]
+    taken = [feed.id for feed in settings_or_none(config).feeds]
     block = config_block(found.parsed, found.fetched, url=found.url, taken=taken, allow_private=private)
     if as_json:
         print_json(
@@ -91,7 +91,7 @@ async def _discover(url: str, allow_private: tuple[str, ...]) -> Discovered:
         await fetcher.close()
 
 
-def _settings_or_none(config: str | None) -> Settings:
+def settings_or_none(config: str | None) -> Settings:
     """A newcomer inspects before there is a file; whose ids are taken matters only if there is one."""
     return settings_of(config) if config_path(config).exists() else Settings()
 
@@ -107,7 +107,7 @@ def opml() -> None:
 def opml_import(file: BinaryIO, config: str | None) -> None:
     """Print [[feeds]] blocks to append to the configuration; changes nothing by itself."""
     listed = parse_opml(file.read(2_000_000))
-    settings = _settings_or_none(config)
+    settings = settings_or_none(config)
     taken, urls = [feed.id for feed in settings.feeds], {feed.url for feed in settings.feeds}
     blocks = []
     for feed in listed.feeds:

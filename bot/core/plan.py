@@ -74,8 +74,12 @@ def plan_intake(
     now: datetime,
     roll: float,
     max_new_single: int = MAX_NEW_SINGLE,
+    told: frozenset[str] = frozenset(),
 ) -> IntakePlan:
-    """Plan a poll that brought a document which is a feed, and whole (or cut off once too often, N14)."""
+    """Plan a poll that brought a document which is a feed, and whole (or cut off once too often, N14).
+
+    `told` holds guids and links that another bot announced before this one took over; only a first poll looks at it.
+    """
     parsed = document.parsed
     news = find_news(
         parsed.items,
@@ -91,7 +95,7 @@ def plan_intake(
     memory, moved = follow_redirects(
         state, document.fetched, _remember(state, document, news, sections), is_same_feed=is_same_feed, now=now
     )
-    telling, memory = _tell(state, news, memory, now=now, max_single=max_new_single)
+    telling, memory = _tell(state, news, memory, now=now, max_single=max_new_single, told=told)
     poll = _Poll(state=state, document=document, sections=sections, memory=memory, now=now)
     return IntakePlan(
         feed_no=state.no,
@@ -189,25 +193,35 @@ def _is_date_only(parsed: ParsedFeed, memory: FeedMemory) -> bool:
 
 
 def _tell(
-    state: FeedState, news: News, memory: FeedMemory, *, now: datetime, max_single: int
+    state: FeedState, news: News, memory: FeedMemory, *, now: datetime, max_single: int, told: frozenset[str]
 ) -> tuple[_Telling, FeedMemory]:
     """Say which new items are announced (N16), and which of them as a digest (N17, T30)."""
-    if state.primed_at is None:
-        return _Telling(items=news.new[len(news.new) - min(state.feed.initial, len(news.new)) :]), memory
+    items = news.new if state.primed_at is not None else _at_first(state, news, told)
     today = now.astimezone(UTC).date().isoformat()
-    count = len(news.new) + (memory.new_today if memory.new_day == today else 0)
+    count = len(items) + (memory.new_today if memory.new_day == today else 0)
     memory = replace(memory, new_day=today, new_today=count)
-    if len(news.new) <= max_single and count <= MAX_NEW_PER_DAY:
-        return _Telling(items=news.new), memory
+    if len(items) <= max_single and count <= MAX_NEW_PER_DAY:
+        return _Telling(items=items), memory
     due_at, singles = now, max_single
     if count > MAX_NEW_PER_DAY or (memory.flooded_at is not None and now < memory.flooded_at + FLOOD_PAUSE):
         # Again within the hour: nothing one by one, so that what follows is never older than this digest.
         due_at, singles = max(now, (memory.flooded_at or now) + FLOOD_PAUSE), 0
-    heading = "While away" if _was_away(state, now=now) else f"{len(news.new)} new entries at once"
+    heading = "While away" if _was_away(state, now=now) else f"{len(items)} new entries at once"
     name = f"flood|{state.feed.id}|{due_at.timestamp():.0f}"
     bundle = Bundle(name=name, heading=heading, due_at=due_at)
-    bundled = len(news.new) - min(singles, len(news.new))
-    return _Telling(items=news.new, bundled=bundled, bundle=bundle), replace(memory, flooded_at=due_at)
+    bundled = len(items) - min(singles, len(items))
+    return _Telling(items=items, bundled=bundled, bundle=bundle), replace(memory, flooded_at=due_at)
+
+
+def _at_first(state: FeedState, news: News, told: frozenset[str]) -> tuple[Fresh, ...]:
+    """What the first poll announces: as many as the operator asked for, or what another bot had not told yet.
+
+    Where nothing of the document is among what was told, that bot named its entries otherwise: then nothing is.
+    """
+    fresh = tuple(item for item in news.new if not {item.parsed.guid, item.parsed.link} & told)
+    if told and len(fresh) < len(news.new):
+        return fresh
+    return news.new[len(news.new) - min(state.feed.initial, len(news.new)) :]
 
 
 def _was_away(state: FeedState, *, now: datetime) -> bool:
@@ -218,8 +232,9 @@ def _was_away(state: FeedState, *, now: datetime) -> bool:
 
 def _entries(poll: _Poll, news: News, telling: _Telling, routes: Sequence[Route]) -> tuple[NewEntry, ...]:
     """Every new item in the order of telling, with what it owes."""
-    silent = len(news.new) - len(telling.items)
-    entries = [_new_entry(poll, item, (), None) for item in (*news.slid_in, *news.new[:silent])]
+    told = {item.identity.key for item in telling.items}
+    silent = (item for item in news.new if item.identity.key not in told)
+    entries = [_new_entry(poll, item, (), None) for item in (*news.slid_in, *silent)]
     for position, item in enumerate(telling.items):
         entries.append(_new_entry(poll, item, routes, telling.bundle if position < telling.bundled else None))
     return tuple(entries)

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
@@ -208,7 +209,7 @@ class Intake:
         if _is_gap(state, known) and parsed.next_page is not None:
             document = await self._fill_gap(state, document)
             known = await self._store.known(state.no, names_of(document.identities))
-        routes = await self._routes()
+        routes, told = await self._routes(), await self._told_before(state)
         return plan_intake(
             state,
             document,
@@ -217,7 +218,13 @@ class Intake:
             now=self._clock.now(),
             roll=self._clock.roll(),
             max_new_single=self.max_new_single,
+            told=told,
         )
+
+    async def _told_before(self, state: FeedState) -> frozenset[str]:
+        """What another bot has announced, as `feedbell import` left it; only a first poll asks."""
+        text = await self._store.meta(f"told|{state.feed.id}") if state.primed_at is None else None
+        return frozenset(json.loads(text)) if text is not None else frozenset()
 
     async def _fill_gap(self, state: FeedState, document: Document) -> Document:
         """Follow the document's older pages on the same host until an entry is known (RFC 5005, N18)."""
