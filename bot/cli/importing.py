@@ -37,7 +37,7 @@ def import_(bot: str, path: Path, config: str | None) -> None:
     click.echo("\n".join(blocks))
     known = sum(len(feed.told) for _, feed in told)
     click.echo(
-        f"{len(blocks)} feeds; append this to {config_path(config)} and keep the ids: {known} entries are known by them",
+        f"{len(blocks)} feeds; append this to {config_path(config)} and keep the ids: {known} entries are known",
         err=True,
     )
 

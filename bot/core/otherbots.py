@@ -89,7 +89,7 @@ def _objects(text: str) -> Iterator[dict[str, object]]:
     try:
         whole = json.loads(text)
     except ValueError:
-        whole = [json.loads(line) for line in text.splitlines() if line.strip().startswith("{")]
+        whole = [_json(line) for line in text.splitlines() if line.strip().startswith("{")]
     stack = [whole]
     while stack:
         value = stack.pop()
