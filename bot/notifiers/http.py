@@ -11,6 +11,7 @@ import aiohttp
 from bot.core.errors import Deferred, NotifyError, OutcomeUnknown
 from bot.core.model.message import Payload
 from bot.core.retry_after import parse_retry_after
+from bot.crash import point
 
 TIMEOUT = aiohttp.ClientTimeout(total=30, connect=10)  # where the session has none of its own; far below half a lease
 _LIBRARYS = aiohttp.ClientTimeout(total=300, sock_connect=30)  # aiohttp's default, too long for a lane to hang
@@ -114,6 +115,7 @@ async def _read(response: aiohttp.ClientResponse, service: str) -> Answer:
             if size > MAX_ANSWER:
                 raise OutcomeUnknown(f"{service}: the answer is too long")
             chunks.append(chunk)
+        point("send.body_read")  # aiohttp traces no chunks that are read as they come
     except (aiohttp.ClientError, TimeoutError, OSError):
         whole = False
     return Answer(status=response.status, headers=headers, body=b"".join(chunks), whole=whole)
