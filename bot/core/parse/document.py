@@ -1,6 +1,6 @@
 """A feed's bytes -> ParsedFeed: decode, scan, let feedparser read the bodies, put it together."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bot.core.errors import NotAFeed
@@ -9,7 +9,7 @@ from bot.core.parse.cut import Outline, kept, outline, stands_elsewhere, without
 from bot.core.parse.dates import When, parse_date
 from bot.core.parse.decode import Charset, charset_of, decode, unpacked
 from bot.core.parse.fields import Written, read_item
-from bot.core.parse.head import read_head
+from bot.core.parse.head import Head, read_head
 from bot.core.parse.jsonfeed import read_json
 from bot.core.parse.library import MAX_BODY, Bodies, Body, read_bodies
 from bot.core.parse.limits import MAX_ENTRIES, pick
@@ -50,7 +50,7 @@ class _Read:
 
     feed: ParsedFeed
     scan: Scan
-    well_formed: bool
+    is_regular: bool  # each item reads the same whatever stands around it
 
 
 def _read(text: str, *, url: str) -> _Read:
@@ -60,7 +60,8 @@ def _read(text: str, *, url: str) -> _Read:
     bodies = read_bodies(found, numbers) if numbers else Bodies(by_number={}, well_formed=True)
     head = read_head(found, url=url)
     items = tuple(
-        _entry(read_item(found, found.items[n], url=url), bodies.by_number.get(n, Body()), url=url) for n in numbers
+        _entry(read_item(found, found.items[n], url=url), bodies.by_number.get(n, Body()), head, url=url)
+        for n in numbers
     )
     feed = ParsedFeed(
         items=items,
@@ -76,10 +77,10 @@ def _read(text: str, *, url: str) -> _Read:
         next_page=head.next_page,
         atom_id=head.atom_id,
     )
-    return _Read(feed=feed, scan=found, well_formed=bodies.well_formed)
+    return _Read(feed=feed, scan=found, is_regular=bodies.well_formed and found.closed and not found.has_odd_tags)
 
 
-def _entry(written: Written, body: Body, *, url: str) -> ParsedEntry:
+def _entry(written: Written, body: Body, head: Head, *, url: str) -> ParsedEntry:
     published, updated = parse_date(written.published), parse_date(written.updated)
     summary = (written.description or body.summary_html)[:MAX_BODY]
     return ParsedEntry(
@@ -91,7 +92,7 @@ def _entry(written: Written, body: Body, *, url: str) -> ParsedEntry:
         content_html=body.content_html,
         text=(plain_text(summary) or plain_text(body.content_html))[:MAX_TEXT],
         categories=written.categories,
-        author=one_line(body.author or "") or None,
+        author=one_line(body.author or "") or head.author,
         image=http_url(body.image, url),
         published=published.at if published else None,
         updated=updated.at if updated else None,
@@ -110,7 +111,7 @@ def _with_outline(read: _Read, body: bytes, charset: Charset, shape: Outline | N
     if shape is None:
         return read.feed
     feed = replace(read.feed, items_hash=shape.items_hash, head_hash=shape.head_hash)
-    if not _may_trim(read, body, charset, shape):
+    if not _agrees(read, [body[start:end] for start, end in shape.spans], charset):
         return feed
     items = tuple(
         replace(item, bytes_hash=known) if isinstance(item, ParsedEntry) else item
@@ -119,14 +120,13 @@ def _with_outline(read: _Read, body: bytes, charset: Charset, shape: Outline | N
     return replace(feed, items=items, trim_ok=True)
 
 
-def _may_trim(read: _Read, body: bytes, charset: Charset, shape: Outline) -> bool:
-    if read.feed.truncated or not read.well_formed or len(read.scan.items) > MAX_ENTRIES:
-        return False
-    if len(shape.spans) != len(read.scan.items):
+def _agrees(read: _Read, pieces: Sequence[bytes], charset: Charset) -> bool:
+    """Whether the byte search found exactly the items that the scan found."""
+    if not read.is_regular or len(read.scan.items) > MAX_ENTRIES or len(pieces) != len(read.scan.items):
         return False
     return all(
-        decode(body[start:end], replace(charset, bom=0)) == read.scan.text[item.start : item.end]
-        for (start, end), item in zip(shape.spans, read.scan.items, strict=True)
+        decode(piece, replace(charset, bom=0)) == read.scan.text[item.start : item.end]
+        for piece, item in zip(pieces, read.scan.items, strict=True)
     )
 
 
@@ -136,12 +136,16 @@ def _parse_trimmed(
     """Read only the items whose bytes are new; None where the whole document must be read after all."""
     if len(shape.hashes) > MAX_ENTRIES:
         return None
-    fresh = [item for item in shape.hashes if item not in listed]
+    fresh = {
+        item: body[start:end]
+        for item, (start, end) in zip(shape.hashes, shape.spans, strict=True)
+        if item not in listed
+    }
     try:
         read = _read(decode(without(body, shape, listed), charset), url=url)
     except NotAFeed:
         return None
-    if read.feed.truncated or not read.well_formed or len(read.scan.items) != len(fresh):
+    if not _agrees(read, list(fresh.values()), charset):
         return None
     entries = [entry for entry in read.feed.items if isinstance(entry, ParsedEntry)]
     if stands_elsewhere(entries, kept(body, shape, listed)):

@@ -7,11 +7,15 @@ from datetime import timedelta
 
 from bot.core.parse.fields import XML_SPACE, decode_references, inner, read_title, text_of
 from bot.core.parse.scan import Element, Scan
+from bot.core.text.characters import one_line
 from bot.core.text.links import http_url
 
 MAX_TTL = timedelta(days=7)  # a longer wish is a mistake; the poll's own ceiling is lower still
 _PERIODS = {"hourly": 1, "daily": 24, "weekly": 168, "monthly": 720, "yearly": 8760}
 _DAYS = frozenset("monday tuesday wednesday thursday friday saturday sunday".split())
+MAX_AUTHOR = 200
+_NAME = re.compile(r"<(?:[\w.-]+:)?name\b[^<>]*>(.*?)</", re.DOTALL)
+_ADDRESS = re.compile(r"[^\s<>()]+@[^\s<>()]+")
 _PART = re.compile(r"<(hour|day)\b[^<>]*>\s*([^<]{1,20}?)\s*</", re.IGNORECASE)
 
 
@@ -40,6 +44,7 @@ def read_head(scan: Scan, *, url: str) -> Head:
     return Head(
         title=read_title(scan, first["title"]) if "title" in first else "",
         site_url=_site(scan, first, links, url),
+        author=_author(scan, first),
         atom_id=_text(scan, first, "id") or None if scan.kind == "atom" else None,
         ttl=_ttl(scan, first),
         skip_hours=tuple(sorted({int(h) % 24 for h in _parts(scan, first, "skiphours") if h.isdecimal()}))[:24],
@@ -48,6 +53,16 @@ def read_head(scan: Scan, *, url: str) -> Head:
         self_url=links.get("self"),
         next_page=links.get("prev-archive") or links.get("next"),
     )
+
+
+def _author(scan: Scan, first: dict[str, Element]) -> str | None:
+    """Who writes the feed: an item without an author is theirs. Addresses are not names."""
+    if scan.kind == "atom":
+        name = _NAME.search(inner(scan, first["author"])[:4_000]) if "author" in first else None
+        return one_line(text_of(name.group(1)))[:MAX_AUTHOR] or None if name else None
+    texts = (_text(scan, first, name) for name in ("managingeditor", "itunes:author", "dc:creator"))
+    names = (one_line(_ADDRESS.sub("", text)).strip("()<>,; ") for text in texts)
+    return next((name[:MAX_AUTHOR] for name in names if name), None)
 
 
 def _links(scan: Scan, url: str) -> Iterator[tuple[str, str]]:

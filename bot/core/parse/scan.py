@@ -67,6 +67,7 @@ class Scan:
     closed: bool = False
     base: str | None = None
     is_readable: bool = True
+    has_odd_tags: bool = False  # how an item is read may then depend on those before it
 
 
 @dataclass(slots=True)
@@ -95,7 +96,7 @@ def scan(text: str) -> Scan:
 
 def _root(text: str, at: int) -> int:
     """Where the first element from `at` on begins, if it is the root of a feed; else -1."""
-    start, _, name, _ = next(_tags(text, at), (-1, 0, "", ""))
+    start, _, name, _ = next(_tags(text, at, []), (-1, 0, "", ""))
     return start if _ROOT.fullmatch(name) else -1
 
 
@@ -121,7 +122,8 @@ class _Walk:
         self.scan = Scan(text=text, kind="rss")
 
     def run(self) -> Scan:
-        for start, end, raw, source in _tags(self._text, self._at):
+        odd: list[int] = []
+        for start, end, raw, source in _tags(self._text, self._at, odd):
             if raw.startswith("/"):
                 self._close(raw[1:], start, end)
                 if not self._stack:
@@ -134,6 +136,7 @@ class _Walk:
                 if not self._stack:
                     self.scan.closed = True
                     break
+        self.scan.has_odd_tags = bool(odd)
         return self.scan
 
     def _open(self, raw: str, source: str, start: int, end: int) -> None:
@@ -239,9 +242,11 @@ class _Walk:
             self._item.nested.append((opened.item.start, end))
 
 
-def _tags(text: str, at: int) -> Iterator[tuple[int, int, str, str]]:
-    """Yield start, end, name ("/name" for an end tag) and attributes of each tag from `at` on."""
-    quotes_hold = True
+def _tags(text: str, at: int, odd: list[int]) -> Iterator[tuple[int, int, str, str]]:
+    """Yield start, end, name ("/name" for an end tag) and attributes of each tag from `at` on.
+
+    `odd` takes the place of the first tag whose quotes do not close.
+    """
     while found := _MARKUP.search(text, at):
         at = found.start()
         if text.startswith(("<!", "<?"), at):
@@ -256,10 +261,11 @@ def _tags(text: str, at: int) -> Iterator[tuple[int, int, str, str]]:
         if text[at + 1] == "/":
             at += 2
             continue
-        match = _START.match(text, at) if quotes_hold else None
+        match = _START.match(text, at) if not odd else None
         end = match.end() if match else text.find(">", at) + 1
         # After the first tag with an odd quote only the next ">" counts: twice the whole text would be quadratic.
-        quotes_hold = match is not None
+        if match is None and not odd:
+            odd.append(at)
         if end <= 0:
             return
         name = re.split(r"[\s/<>]", text[at + 1 : at + 200], maxsplit=1)[0]

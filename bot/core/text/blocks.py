@@ -51,7 +51,7 @@ def cut_blocks(blocks: tuple[Block, ...], budget: int) -> tuple[Block, ...]:
     for at, block in enumerate(blocks):
         size = _length(block)
         if size > budget or (size == budget and at + 1 < len(blocks)):
-            short = _cut_block(block, budget)
+            short = _cut_block(block, min(budget, size - 1))
             kept.extend([short] if short is not None else [])
             return tuple(kept) if short is not None else _ended(kept)
         kept.append(block)
