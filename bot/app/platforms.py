@@ -7,7 +7,7 @@ import aiohttp
 
 from bot.config.settings import Settings, reveal
 from bot.notifiers.console import ConsoleNotifier
-from bot.notifiers.discord import DiscordNotifier, DiscordWebhookNotifier
+from bot.notifiers.discord import DiscordNotifier, DiscordWebhookNotifier, user_agent
 from bot.notifiers.slack import SlackNotifier, SlackWebhookNotifier
 from bot.notifiers.webhook import WebhookNotifier
 from bot.ports import Clock, Notifier
@@ -18,7 +18,7 @@ HOME = "https://github.com/feedbell/feedbell"
 
 def build_notifiers(settings: Settings, session: aiohttp.ClientSession, clock: Clock) -> Mapping[str, Notifier]:
     """Build what sends, keyed by scheme."""
-    agent = f"DiscordBot ({settings.contact or HOME}, {VERSION})"
+    agent = discord_agent(settings)
     urls = {name: url.get_secret_value() for name, url in settings.webhooks.items()}
     keys = {name: key.get_secret_value() for name, key in settings.secrets.items()}
     discord = DiscordNotifier(
@@ -40,6 +40,11 @@ def build_notifiers(settings: Settings, session: aiohttp.ClientSession, clock: C
         "webhook": WebhookNotifier(session, urls=urls, keys=keys, clock=clock, agent=f"feedbell/{VERSION}"),
         **_mail(settings, clock),
     }
+
+
+def discord_agent(settings: Settings) -> str:
+    """The User-Agent that Discord wants of its bots."""
+    return user_agent(settings.contact or HOME, VERSION)
 
 
 def _mail(settings: Settings, clock: Clock) -> Mapping[str, Notifier]:

@@ -21,12 +21,19 @@ class Reloader:
     """Looks at the file at each wake-up, and reads it again when it changed or a SIGHUP came."""
 
     def __init__(
-        self, parts: Parts, path: Path, *, wake: Callable[[], None], applied: Callable[[Settings], None]
+        self,
+        parts: Parts,
+        path: Path,
+        *,
+        wake: Callable[[], None],
+        applied: Callable[[Settings], None],
+        refused: Callable[[], None],
     ) -> None:
         self._parts = parts
         self._path = path
         self._wake = wake
         self._applied = applied
+        self._refused = refused
         self._seen = _stamp(path)
         self._asked = False
 
@@ -47,6 +54,7 @@ class Reloader:
         except ConfigError as error:
             for problem in error.problems:
                 log.error("configuration refused, the old one stays in force", extra={"problem": str(problem)})
+            self._refused()
             return
         await self._apply(settings)
 

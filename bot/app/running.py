@@ -7,6 +7,7 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
+from bot.app.chats import chats_running
 from bot.app.observing import Watch, secrets_of, start_logging
 from bot.app.parts import Parts, built, opened
 from bot.app.preparing import prepare
@@ -19,6 +20,7 @@ from bot.ports import Clock
 from bot.services.poking import Pokes
 from bot.services.websub import WebSub
 from bot.telemetry.metrics import Metrics
+from bot.telemetry.redaction import Redactor
 from bot.version import VERSION
 
 log = logging.getLogger(__name__)
@@ -51,18 +53,29 @@ async def run(settings: Settings, clock: Clock, *, path: Path) -> int:
             public_url=lambda: parts.settings.http.public_url,
         )
         parts.intake.is_pushed = websub.is_pushed
-        reloader = Reloader(parts, path, wake=wakers.wake, applied=lambda new: redactor.know(secrets_of(new)))
+        reloader = Reloader(
+            parts,
+            path,
+            wake=wakers.wake,
+            applied=partial(_take_over, redactor, watch.metrics),
+            refused=partial(watch.metrics.reloaded, ok=False),
+        )
         reload_on_sighup(reloader)
         ticks = start_ticks(wakers.wake)
         try:
-            async with web_running(
-                parts,
-                watch,
-                address=settings.http.address,
-                poke=pokes.poke,
-                unsubscribe=_no_such_token,
-                inbox=list,
-                websub=websub,
+            async with (
+                chats_running(parts) as chats,
+                web_running(
+                    parts,
+                    watch,
+                    address=settings.http.address,
+                    poke=pokes.poke,
+                    unsubscribe=_no_such_token,
+                    inbox=list,
+                    websub=websub,
+                    chat_routes=chats.routes,
+                    chat=chats.why_down,
+                ),
             ):
                 hubs = Rarely(clock, HUBS, websub.look)
                 await serve(parts, wakers, stopping, reloader.look, hubs.look, watch.tick, beside=watch.beat(parts))
@@ -120,6 +133,11 @@ def _patient(work: Callable[[], Awaitable[object]], clock: Clock) -> Callable[[]
             await clock.sleep(PAUSE)
 
     return tried
+
+
+def _take_over(redactor: Redactor, metrics: Metrics, settings: Settings) -> None:
+    redactor.know(secrets_of(settings))
+    metrics.reloaded(ok=True)
 
 
 async def _no_such_token(_: str) -> bool:

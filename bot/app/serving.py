@@ -5,11 +5,12 @@ from contextlib import asynccontextmanager
 
 from bot.app.observing import Watch
 from bot.app.parts import Parts
+from bot.core.errors import PortUnavailable
 from bot.core.model.entry import Entry
 from bot.core.model.feed import FeedId
 from bot.services.inspect import verdicts_of
 from bot.telemetry.metrics import Sample
-from bot.web.health import OVERDUE_INTERVALS, Alive, Ready
+from bot.web.health import Alive, Ready
 from bot.web.parts import Handler, InboxMessage, Verdict, WebParts, WebSub
 from bot.web.server import Running, make_app, start
 
@@ -29,7 +30,7 @@ async def web_running(
     chat: ChatState = dict,
     websub: WebSub | None = None,
 ) -> AsyncIterator[Running]:
-    """Serve pages and endpoints until the block ends. Raises OSError where the address can't be had."""
+    """Serve pages and endpoints until the block ends. Raises PortUnavailable."""
     facts = _Facts(parts, watch, chat)
     app = make_app(
         WebParts(
@@ -48,7 +49,13 @@ async def web_running(
             chat_routes=chat_routes,
         )
     )
-    running = await start(app, *address)
+    try:
+        running = await start(app, *address)
+    except OSError as error:
+        host, port = address
+        raise PortUnavailable(
+            f"cannot listen on {host}:{port}: {error.strerror or error}; choose another http.listen"
+        ) from error
     try:
         yield running
     finally:
@@ -62,6 +69,7 @@ class _Facts:
         self._parts = parts
         self._watch = watch
         self._chat = chat
+        self._killed = 0  # parse workers that the metrics know of
 
     def alive(self) -> Alive:
         return Alive(since_tick=self._watch.since_tick, write_blocked=self._watch.write_blocked)
@@ -78,6 +86,9 @@ class _Facts:
         store, now = self._parts.store, self._parts.clock.now()
         feeds, totals, waiting = await store.feeds(), await store.totals(now=now), await store.overdue(now=now)
         oldest = min((at for _, at in waiting), default=now)
+        for _ in range(self._parts.parser.killed - self._killed):
+            self._watch.metrics.parser_killed("document")
+        self._killed = self._parts.parser.killed
         self._watch.metrics.chat({name: why is None for name, why in self._chat().items()})
         return self._watch.metrics.expose(
             Sample(

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import click
 
-from bot.core.errors import ConfigError, FeedbellError, StoreHeld, StoreUnavailable, StoreUnusable
+from bot.core.errors import ConfigError, FeedbellError, PortUnavailable, StoreHeld, StoreUnavailable, StoreUnusable
 
 EXIT_TEMPORARY: Final = 75  # sysexits.h EX_TEMPFAIL
 EXIT_CONFIG: Final = 78  # EX_CONFIG
@@ -107,4 +107,4 @@ def main(args: list[str] | None = None, prog_name: str | None = None) -> None:
 def _exit_code(error: FeedbellError) -> int:
     if isinstance(error, ConfigError | StoreUnusable):
         return EXIT_CONFIG
-    return EXIT_TEMPORARY if isinstance(error, StoreHeld | StoreUnavailable) else 1
+    return EXIT_TEMPORARY if isinstance(error, StoreHeld | StoreUnavailable | PortUnavailable) else 1

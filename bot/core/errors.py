@@ -20,6 +20,10 @@ class UsageError(FeedbellError):
     """A person asked for something that does not exist or is not allowed; the text says what would do."""
 
 
+class PortUnavailable(FeedbellError):
+    """`http.listen` can't be had now: somebody else listens there, or the address is not this machine's; exit 75."""
+
+
 # --- the feed's side -------------------------------------------------------------------------------------------------
 
 
