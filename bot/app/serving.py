@@ -94,9 +94,7 @@ class _Facts:
             Sample(
                 feeds=len(feeds),
                 feeds_failing=sum(state.error is not None for state in feeds),
-                feeds_overdue=sum(
-                    now - state.next_poll_at > OVERDUE_INTERVALS * state.feed.interval for state in feeds
-                ),
+                feeds_overdue=sum(is_overdue(state, now=now) for state in feeds),
                 entries=totals.entries,
                 waiting=totals.waiting,
                 oldest_waiting=now - oldest,
