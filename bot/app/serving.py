@@ -10,7 +10,7 @@ from bot.core.model.entry import Entry
 from bot.core.model.feed import FeedId
 from bot.services.inspect import verdicts_of
 from bot.telemetry.metrics import Sample
-from bot.web.health import Alive, Ready
+from bot.web.health import Alive, Ready, is_overdue
 from bot.web.parts import Handler, InboxMessage, Verdict, WebParts, WebSub
 from bot.web.server import Running, make_app, start
 
