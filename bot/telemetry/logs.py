@@ -20,7 +20,7 @@ _LIBRARIES = {
     "apscheduler": logging.WARNING,
     "asyncio": logging.INFO,
     "discord": logging.INFO,
-    "discord.client": logging.WARNING,  # announces what it does without: PyNaCl's voice, davey
+    "discord.client": logging.ERROR,  # warns of what it does without: voice
     "psycopg": logging.INFO,
     "slack_sdk": logging.INFO,
     "urllib3": logging.INFO,
