@@ -19,7 +19,7 @@ from tests.cases.world import World
 from tests.servers.faults import Json
 
 # Sentences that only a long-running process can live through; everything else is one `once` for each poll.
-LIVE = re.compile(r"two poll intervals|second copy|SIGTERM|slash-command|/latest|write lock|hold '")
+LIVE = re.compile(r"two poll intervals|ten minutes|second copy|SIGTERM|slash-command|/latest|write lock|hold '")
 NIGHT_STEP = timedelta(hours=1)
 
 
