@@ -123,6 +123,9 @@ def words_of(*texts: str) -> str:
 
 
 def _wrong_feed(route: Route, feed: Feed) -> str | None:
+    if route.name == "follow" and feed.auth is not None:
+        # Anybody may follow a tag; what needs a password goes only where the operator's routes send it (T21).
+        return f"feed {feed.id} has credentials, and following takes what everybody may read"
     if route.feeds is None:
         return f"feed {feed.id} was added in chat, and the route takes those of the file" if feed.from_chat else None
     return None if feed.id in route.feeds else f"feed {feed.id} is not in feeds"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bot.core.filters import MAX_DEPTH, MAX_LENGTH, MatchError, Verdict, judge, matches, parse_match, words_of
 from bot.core.model.entry import Entry, Key
-from bot.core.model.feed import Feed, FeedId
+from bot.core.model.feed import Feed, FeedAuth, FeedId
 from bot.core.model.route import DestinationUid, Route
 
 NOW = datetime(2026, 9, 16, 12, tzinfo=UTC)
@@ -167,6 +167,13 @@ def test_other_scripts_beside_it_do_not_change_how_ascii_is_read(text: str) -> N
 
 VERDICTS = {
     "every entry": (ROUTE, FEED, ENTRY, None, "the route takes every entry of this feed"),
+    "a follow of a feed with credentials": (
+        replace(ROUTE, name="follow"),
+        replace(FEED, auth=FeedAuth(bearer="x")),
+        ENTRY,
+        "feeds",
+        "feed ai has credentials",
+    ),
     "from chat": (ROUTE, replace(FEED, from_chat=True), ENTRY, "feeds", "feed ai was added in chat"),
     "chat's own route": (
         replace(ROUTE, feeds=frozenset({FEED.id})),

@@ -160,18 +160,17 @@ class Gateway:
         Route.BASE = self._api_url
         DiscordWebSocket.DEFAULT_GATEWAY = URL(str(answer.get("url") or "wss://gateway.discord.gg"))
         client = _Client(self._budget, self._take, self._tell)
-        tasks = [
-            asyncio.create_task(client.start(self._token), name="discord client"),
-            asyncio.create_task(self._keep_lease(), name="discord lease"),
-            asyncio.create_task(self._note_success(), name="discord start"),
-        ]
-        try:
-            async with client:
-                ended, _ = await asyncio.wait(tasks[:2], return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+        async with client:
+            serving = asyncio.create_task(client.start(self._token), name="discord client")
+            leasing = asyncio.create_task(self._keep_lease(), name="discord lease")
+            noting = asyncio.create_task(self._note_success(), name="discord start")
+            tasks = (serving, leasing, noting)
+            try:
+                ended, _ = await asyncio.wait({serving, leasing}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
         error = next(iter(ended)).exception()
         return "the connection ended" if error is None else _why(error)
 
@@ -198,7 +197,7 @@ class Gateway:
 
 
 def _why(error: BaseException) -> str:
-    """Say why a client ended. Raises what is no accident of the connection."""
+    """Say why a client ended."""
     match error:
         case FeedbellError():
             return str(error)
@@ -211,4 +210,5 @@ def _why(error: BaseException) -> str:
         case discord.DiscordException() | aiohttp.ClientError() | OSError() | TimeoutError():
             return f"can't connect to Discord ({type(error).__name__})"
         case _:
-            raise error
+            log.error("the gateway failed by a fault of ours", exc_info=error)
+            return f"fault in feedbell: {type(error).__name__}"

@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 Acknowledge = Callable[[Mapping[str, object] | None], Awaitable[bool]]  # False: the connection is gone
 Take = Callable[[Mapping[str, object], Acknowledge], Coroutine[object, object, None]]
 
-PING = 5.0  # seconds between pings
+PING = 10.0  # seconds between pings; half of it without a pong ends the connection
 NO_PONG = 30.0  # seconds of silence after which a connection is taken for dead
 LOOK = timedelta(milliseconds=250)  # how often the watchdog looks
 CONNECT = 20.0  # seconds for a connection to say hello
@@ -73,7 +73,7 @@ class Socket:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        self._task = asyncio.create_task(self._keep_connected(), name="slack socket")
+        self._task = self._works.start(self._keep_connected(), "slack socket")
 
     async def stop(self) -> None:
         if self._task is not None:
