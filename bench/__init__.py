@@ -1,0 +1,1 @@
+"""What feedbell costs, measured beside a bare client and beside other readers."""
