@@ -1,5 +1,6 @@
 """The PostgreSQL engine: the same SQL by psycopg, shared by replicas that take leases (decision 5)."""
 
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -13,7 +14,9 @@ from psycopg.rows import dict_row
 from bot.core.errors import StoreError, StoreUnavailable, StoreUnusable
 from bot.store import meta
 from bot.store.migrate import migrate, newest
-from bot.store.sql import Row, Tx, Value, chunks
+from bot.store.sql import Row, Tx, Value, portions
+
+log = logging.getLogger(__name__)
 
 # A server that is gone without a word is noticed within half a minute, not after the kernel's two hours.
 ALIVE = {
@@ -65,7 +68,7 @@ class PostgresConnection:
 
     def insert(self, head: str, rows: Sequence[tuple[Value, ...]], tail: str = "") -> Sequence[Row]:
         found: list[Row] = []
-        for part in chunks(rows):
+        for part in portions(rows):
             line = f"({', '.join(['%s'] * len(part[0]))})"
             sql = f"{head} VALUES {', '.join([line] * len(part))} {tail}"
             cursor = self._execute(sql, [value for row in part for value in row])
@@ -142,10 +145,9 @@ def _bring_up(connection: PostgresConnection) -> None:
         return
     try:
         connection.run("CREATE TABLE IF NOT EXISTS migrating (one BIGINT PRIMARY KEY)")
-        connection.run("INSERT INTO migrating (one) VALUES (1) ON CONFLICT DO NOTHING")
-    except (errors.UniqueViolation, errors.DuplicateTable):
-        # Another process made the table in this very moment; its row may not be there yet.
-        connection.run("INSERT INTO migrating (one) VALUES (1) ON CONFLICT DO NOTHING")
+    except (errors.UniqueViolation, errors.DuplicateTable, errors.DuplicateObject):
+        log.debug("another process made the table of the migration lock in this very moment")
+    connection.run("INSERT INTO migrating (one) VALUES (1) ON CONFLICT DO NOTHING")
     connection.begin()
     connection.rows("SELECT one FROM migrating FOR UPDATE")
     migrate(connection, _version(connection) if _has_meta(connection) else 0)
@@ -153,8 +155,12 @@ def _bring_up(connection: PostgresConnection) -> None:
 
 
 def _has_meta(tx: Tx) -> bool:
-    row = tx.row("SELECT to_regclass('meta') IS NOT NULL AS found")
-    return row is not None and bool(row["found"])
+    # Not by to_regclass: within a transaction it may answer from a cache that knows nothing of another's commit.
+    row = tx.row(
+        "SELECT 1 AS one FROM pg_catalog.pg_tables"
+        " WHERE tablename = 'meta' AND schemaname = ANY(current_schemas(false))"
+    )
+    return row is not None
 
 
 def _version(tx: Tx) -> int:

@@ -13,6 +13,7 @@ T = TypeVar("T")
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MS = timedelta(milliseconds=1)
+PORTIONS = (128, 32, 8, 4, 2, 1)
 CHUNK = 500  # rows or names in one statement: far below either engine's limit on parameters
 
 
@@ -72,6 +73,19 @@ def chunks(items: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
     rest = iter(items)
     while part := list(islice(rest, size)):
         yield part
+
+
+def portions(rows: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Cut rows into a few sizes only.
+
+    Each size is a statement that is kept prepared, and long ones are large: polls of many lengths must not each leave
+    their own in memory.
+    """
+    at = 0
+    for size in PORTIONS:
+        while len(rows) - at >= size:
+            yield rows[at : at + size]
+            at += size
 
 
 def one_of(column: str, prefix: str, values: Sequence[Value]) -> tuple[str, dict[str, Value]]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bot.core.errors import StoreError, StoreUnavailable, StoreUnusable
-from bot.store.sql import Row, Value, chunks
+from bot.store.sql import Row, Value, portions
 
 BUSY_MS = 5000  # how long a write waits for somebody outside (a backup tool, a command) to let go
 
@@ -48,7 +48,7 @@ class SqliteConnection:
 
     def insert(self, head: str, rows: Sequence[tuple[Value, ...]], tail: str = "") -> Sequence[Row]:
         found: list[Row] = []
-        for part in chunks(rows):
+        for part in portions(rows):
             line = f"({', '.join('?' * len(part[0]))})"
             sql = f"{head} VALUES {', '.join([line] * len(part))} {tail}"
             found += self._named(sql, self._raw.execute(sql, [value for row in part for value in row]))

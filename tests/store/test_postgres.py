@@ -20,10 +20,11 @@ async def closed(stores: list[Store]) -> None:
     await asyncio.gather(*(store.close(now=NOW) for store in stores))
 
 
-async def test_three_replicas_may_start_on_an_empty_database_at_once(postgres_url: str) -> None:
-    stores = await replicas(postgres_url, 3)
+@pytest.mark.parametrize("count", [3, 8])
+async def test_replicas_may_start_on_an_empty_database_at_once(postgres_url: str, count: int) -> None:
+    stores = await replicas(postgres_url, count)
     await started(stores[0])
-    assert [len(await store.feeds()) for store in stores] == [1, 1, 1]
+    assert [len(await store.feeds()) for store in stores] == [1] * count
     await closed(stores)
 
 
