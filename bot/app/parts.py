@@ -10,7 +10,9 @@ import aiohttp
 
 from bot import crash
 from bot.app.platforms import HOME, build_notifiers
+from bot.app.templating import load_templates
 from bot.config.settings import DeliverySettings, PollingSettings, Settings
+from bot.core.errors import ConfigError
 from bot.core.model.delivery import Owed
 from bot.core.model.message import Message
 from bot.core.model.route import DestinationUid, OnUnknown
@@ -26,6 +28,7 @@ from bot.services.intake import Intake, PollEvent
 from bot.services.outbox import Means, Outbox, SendEvent
 from bot.services.pacing import Pace, Pacer
 from bot.services.routing import Routing
+from bot.services.subscriptions import unsubscribe_url
 from bot.store.store import Store, open_store
 
 MINUTE = timedelta(minutes=1)
@@ -52,6 +55,7 @@ class Parts:
         store: Store,
         session: aiohttp.ClientSession,
         *,
+        key: bytes,
         observers: Observers,
         wake: Callable[[], None],
         instead: Instead,
@@ -62,6 +66,7 @@ class Parts:
         self.store = store
         self.wake = wake
         self._session = session
+        self._key = key
         self._instead = instead
         self.fetcher = HttpFetcher(clock=clock, contact=settings.contact or HOME, limits=_fetch_limits(polling))
         self.parser = GuardedParser(_parse_limits(polling))
@@ -95,10 +100,13 @@ class Parts:
         return self.outbox.means.render(owed)
 
     def apply(self, settings: Settings) -> None:
-        """Go by other settings from now on; what is being polled or sent comes to its end by the old ones."""
+        """Go by other settings from now on; what is being polled or sent comes to its end by the old ones.
+
+        Raises ConfigError, and then nothing has changed.
+        """
+        self.outbox.means = self._means(settings)
         self.settings = settings
         self.routing.routes = settings.to_routes()
-        self.outbox.means = self._means(settings)
         self.intake.gate = HostGate(self.clock, gap=settings.polling.host_gap)
         self.intake.max_new_single = settings.delivery.max_new_single
         self.fetcher.configure(contact=settings.contact or HOME, limits=_fetch_limits(settings.polling))
@@ -113,7 +121,7 @@ class Parts:
     def _means(self, settings: Settings) -> Means:
         return Means(
             notifiers=self._instead(build_notifiers(settings, self._session, self.clock)),
-            render=renderer(settings),
+            render=renderer(settings, key=self._key),
             rules=delivery_rules(settings.delivery),
             pacer=_pacer(settings.delivery, self.clock),
         )
@@ -139,7 +147,12 @@ async def built(
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=total, connect=min(total, 10)),
     )
-    parts = Parts(settings, clock, store, session, observers=observers, wake=wake, instead=instead)
+    key = await store.key()
+    try:
+        parts = Parts(settings, clock, store, session, key=key, observers=observers, wake=wake, instead=instead)
+    except ConfigError:  # of a template
+        await session.close()
+        raise
     try:
         yield parts
     finally:
@@ -169,12 +182,21 @@ def destinations_of(settings: Settings) -> tuple[DestinationUid, ...]:
     return tuple(dict.fromkeys((*routed, *ops)))
 
 
-def renderer(settings: Settings) -> Callable[[Owed], Message]:
-    """From what is owed to a message, as these settings say."""
-    more_url = settings.http.public_url
+def renderer(settings: Settings, *, key: bytes) -> Callable[[Owed], Message]:
+    """From what is owed to a message, as these settings say; `key` signs unsubscribe links. Raises ConfigError."""
+    public_url = settings.http.public_url
+    templates = load_templates(settings)
 
     def render(owed: Owed) -> Message:
-        return render_owed(owed, timezone=ZoneInfo(owed.delivery.options.timezone), more_url=more_url)
+        options = owed.delivery.options
+        return render_owed(
+            owed,
+            timezone=ZoneInfo(options.timezone),
+            more_url=public_url,
+            unsubscribe_url=unsubscribe_url(owed, public_url=public_url, key=key) if public_url else None,
+            # What is owed outlives its route: a template that is gone leaves the card its own layout.
+            template=templates.get(options.template) if options.template else None,
+        )
 
     return render
 

@@ -18,6 +18,7 @@ from bot.config.settings import Settings
 from bot.core.errors import StoreUnavailable
 from bot.ports import Clock
 from bot.services.poking import Pokes
+from bot.services.subscriptions import Subscriptions
 from bot.services.websub import WebSub
 from bot.telemetry.metrics import Metrics
 from bot.telemetry.redaction import Redactor
@@ -70,7 +71,7 @@ async def run(settings: Settings, clock: Clock, *, path: Path) -> int:
                     watch,
                     address=settings.http.address,
                     poke=pokes.poke,
-                    unsubscribe=_no_such_token,
+                    unsubscribe=Subscriptions(store, clock, key=await store.key()).end,
                     inbox=list,
                     websub=websub,
                     chat_routes=chats.routes,
@@ -138,7 +139,3 @@ def _patient(work: Callable[[], Awaitable[object]], clock: Clock) -> Callable[[]
 def _take_over(redactor: Redactor, metrics: Metrics, settings: Settings) -> None:
     redactor.know(secrets_of(settings))
     metrics.reloaded(ok=True)
-
-
-async def _no_such_token(_: str) -> bool:
-    return False

@@ -19,11 +19,14 @@ from bot.core.model.message import Payload
 @config_option
 def check(online: bool, config: str | None) -> int:
     """Every mistake in the configuration at once, each with file, line, key, and what is allowed."""
+    from bot.app.templating import load_templates
+
     settings = settings_of(config)
     for warning in settings.warnings:
         click.echo(str(warning), err=True)
     if missing := missing_secrets(settings):
         raise ConfigError(missing)
+    load_templates(settings)
     click.echo(f"configuration: ok ({len(settings.feeds)} feeds, {len(settings.routes)} routes)")
     return _check_online(settings) if online else 0
 

@@ -23,7 +23,7 @@ from bot.core.model.message import (
     Span,
     Text,
 )
-from bot.core.model.route import OnEdit
+from bot.core.model.route import OnEdit, edit_form
 from bot.core.text.blocks import cut_blocks, html_to_blocks
 from bot.core.text.characters import clean, one_line
 from bot.core.text.graphemes import cut
@@ -115,7 +115,7 @@ def card_of(entry: Entry, *, timezone: tzinfo, body: int = BODY, note: str | Non
     return Card(
         title=title,
         link=link,
-        host=_shown_host(link) if misleads(title, link) else None,
+        host=shown_host(link) if misleads(title, link) else None,
         tags=_shown_tags(entry.tags),
         date=display_date(entry, timezone=timezone),
         feed_title=one_line(entry.feed_title) or str(entry.feed_id),
@@ -133,6 +133,12 @@ def display_title(entry: Entry) -> str:
         return cut(title, TITLE)
     text = one_line(entry.text)
     return cut(text, UNTITLED) if text else (http_url(entry.link) or "(untitled)")
+
+
+def shown_host(link: str | None) -> str | None:
+    """Return the host; of an endless one the end, which says whose it is."""
+    host = display_host(link)
+    return host if host is None or len(host) <= HOST else f"…{host[-HOST + 1 :]}"
 
 
 def display_date(entry: Entry, *, timezone: tzinfo) -> str:
@@ -189,13 +195,13 @@ class _Shared:
         card = card_of(entry, timezone=self.timezone, body=body, note=note)
         if not delivery.options.image:
             card = replace(card, image=None)
-        return replace(card, custom=self.template(entry, card)) if self.template else card
+        return replace(card, custom=self.template(entry, card) or None) if self.template else card
 
 
 def _single(owed: Owed, shared: _Shared) -> Message:
     entry, delivery = owed.entries[0], owed.delivery
     edit = delivery.kind is DeliveryKind.EDIT
-    threaded = edit and delivery.options.on_edit is OnEdit.THREAD
+    threaded = edit and edit_form(delivery.destination, delivery.options.on_edit) is OnEdit.THREAD
     shown = owed.original if edit and not threaded and owed.original else delivery
     note = "edited" if threaded else ("delayed" if shown.late else None)
     return Message(
@@ -216,7 +222,8 @@ def _single(owed: Owed, shared: _Shared) -> Message:
 
 def _digest(owed: Owed, shared: _Shared) -> Message:
     entries, delivery = owed.entries, owed.delivery
-    cards = [shared.card(entry, delivery, body=LISTED_BODY) for entry in entries]
+    # A digest has its own form, one line an entry: no template.
+    cards = [card_of(entry, timezone=shared.timezone, body=LISTED_BODY) for entry in entries]
     feeds = {entry.feed_id: one_line(entry.feed_title) for entry in entries}
     only: FeedId | None = next(iter(feeds)) if len(feeds) == 1 else None
     count = f"{len(entries)} {'entry' if len(entries) == 1 else 'entries'}"
@@ -269,12 +276,6 @@ def _mentions(delivery: Delivery) -> tuple[Mention, ...]:
 def _paragraphs(words: str) -> tuple[Block, ...]:
     lines = [line.strip() for line in clean(words).split("\n")]
     return tuple(Paragraph(spans=(Text(text=line),)) for line in lines if line)
-
-
-def _shown_host(link: str | None) -> str | None:
-    """Return the host; of an endless one the end, which says whose it is."""
-    host = display_host(link)
-    return host if host is None or len(host) <= HOST else f"…{host[-HOST + 1 :]}"
 
 
 def _shown_tags(tags: Sequence[str]) -> tuple[str, ...]:

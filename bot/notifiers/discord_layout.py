@@ -111,10 +111,9 @@ def _embeds(message: Message) -> tuple[str, list[Json]]:
 
 
 def _entry(card: Card, *, body: int) -> Json:
+    picture: Json = {"image": {"url": card.image}} if card.image and _embeddable(card.image) else {}
     if card.custom is not None:
-        return {
-            "description": markdown(fit_blocks(card.custom, DESCRIPTION - 100, _size)) or escape(card.title)[:TITLE]
-        }
+        return {"description": markdown(fit_blocks(card.custom, DESCRIPTION - 100, _size)), **picture}
     embed: Json = {"title": escape(_cut_title(card, TITLE))}
     lines = [escape(meta_line(card)), markdown(fit_blocks(card.body, body, _size))]
     if card.link and _embeddable(card.link):
@@ -125,9 +124,7 @@ def _entry(card: Card, *, body: int) -> Json:
         embed["description"] = description
     if card.feed_title:
         embed["footer"] = {"text": cut(card.feed_title, FEED_TITLE, utf16)}
-    if card.image and _embeddable(card.image):
-        embed["image"] = {"url": card.image}
-    return embed
+    return embed | picture
 
 
 def _cut_title(card: Card, limit: int) -> str:
@@ -208,6 +205,8 @@ def _title_link(card: Card, limit: int) -> str:
 
 def masked_link(text: str, url: str) -> str:
     """Return a link with a label; shown beside its label where Discord would not take that as one."""
+    if text == url:
+        return f"<{url}>"
     if "://" in text or "[" in text or "]" in text:
         return f"{escape(text)} <{url}>"
     return f"[{escape(text)}]({url.replace('(', '%28').replace(')', '%29')})"

@@ -7,7 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import takewhile
 
 from bot import crash
@@ -35,6 +35,7 @@ from bot.core.model.delivery import (
     Settlement,
 )
 from bot.core.model.message import Message, Payload
+from bot.core.model.route import OnEdit, edit_form
 from bot.core.notices import notices_of
 from bot.core.settle import DeliveryRules, fails_alone, settle, settle_look_up
 from bot.ports import Clock, Notifier, Store
@@ -258,18 +259,24 @@ class Outbox:
             return delivery, {}, Dead(why="its entry is gone")
         message = self.means.render(owed)
         payload = self._notifier(destination.uid).to_payload(message, plain=delivery.plain)
-        delivery = replace(delivery, rendered_hash=payload_hash(payload))
-        if delivery.kind is DeliveryKind.EDIT:
-            original = owed.original
-            if original is None or original.remote_ref is None:
-                return delivery, payload, Dead(why="what it would change was never sent")
-            if original.rendered_hash == delivery.rendered_hash:
-                return delivery, payload, Sent(receipt=Receipt(remote_ref=original.remote_ref), how="unchanged")
+        if delivery.kind is not DeliveryKind.EDIT:
+            return replace(delivery, rendered_hash=payload_hash(payload)), payload, None
+        original = owed.original
+        if original is None or (original.remote_ref is None and not _is_program(destination)):
+            return delivery, payload, Dead(why="what it would change was never sent")
+        delivery = replace(delivery, rendered_hash=self._hash_now(destination, owed, original))
+        if original.rendered_hash == delivery.rendered_hash:
+            return delivery, payload, Sent(receipt=Receipt(remote_ref=original.remote_ref), how="unchanged")
         return delivery, payload, None
+
+    def _hash_now(self, destination: Destination, owed: Owed, original: Delivery) -> str:
+        """The hash of the message that the edit is about, with the entry's new words."""
+        now = self.means.render(replace(owed, delivery=original, original=None))
+        return payload_hash(self._notifier(destination.uid).to_payload(now, plain=original.plain))
 
     async def _send(self, destination: Destination, owed: Owed, payload: Payload) -> Receipt:
         notifier, original = self._notifier(destination.uid), owed.original
-        if owed.delivery.kind is DeliveryKind.EDIT and original is not None and original.remote_ref is not None:
+        if _is_in_place(owed.delivery) and original is not None and original.remote_ref is not None:
             return await notifier.edit(destination, payload, original.remote_ref)
         return await notifier.send(destination, payload, owed.delivery.idem)
 
@@ -278,14 +285,17 @@ class Outbox:
         since = delivery.first_try_at or delivery.created_at
         found: Receipt | NotifyError | None
         try:
-            found = await self._notifier(destination.uid).find(
-                destination, delivery.payload or {}, delivery.idem, since
-            )
+            # What is there may have the old words or the new ones; to change it once more hurts nobody.
+            found = None if _is_in_place(delivery) else await self._find(destination, delivery, since)
         except NotifyError as error:
             found = error
         crash.point("rec.after_lookup")
         now = self._clock.now()
         return settle_look_up(delivery, destination, found, now=now, roll=self._clock.roll(), rules=self.means.rules)
+
+    async def _find(self, destination: Destination, delivery: Delivery, since: datetime) -> Receipt | None:
+        notifier = self._notifier(destination.uid)
+        return await notifier.find(destination, delivery.payload or {}, delivery.idem, since)
 
     async def _record(self, destination: Destination, owed: Owed, result: Settlement) -> None:
         now = self._clock.now()
@@ -310,6 +320,15 @@ class Outbox:
         if scheme not in self.means.notifiers:
             raise DestinationDown(f"{scheme} is not configured: its secret isn't set")
         return self.means.notifiers[scheme]
+
+
+def _is_in_place(delivery: Delivery) -> bool:
+    in_place = edit_form(delivery.destination, delivery.options.on_edit) is OnEdit.UPDATE
+    return delivery.kind is DeliveryKind.EDIT and in_place
+
+
+def _is_program(destination: Destination) -> bool:
+    return service_of(destination.uid) == destination.uid
 
 
 def service_of(uid: str) -> str:

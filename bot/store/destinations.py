@@ -145,7 +145,7 @@ def resume(tx: Tx, uid: str, now: datetime) -> bool:
 
 
 def unsubscribe(tx: Tx, uid: str, now: datetime) -> bool:
-    """Its reader wants no more; what is owed waits for a `resume` as long as anything waits (R-17)."""
+    """Its reader wants nothing any more, until a `resume`."""
     touched = tx.run(
         "UPDATE destination SET unsubscribed = 1, parked = 'unsubscribed', parked_at = :now, probe_at = NULL"
         " WHERE uid = :uid",

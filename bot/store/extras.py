@@ -12,7 +12,7 @@ from bot.core.model.delivery import Delivery, DeliveryState, Probe
 from bot.core.model.entry import Entry
 from bot.core.model.feed import Feed, FeedId
 from bot.core.model.route import DestinationUid
-from bot.store import chat, deliveries, destinations, entries, feeds, leases, meta, status, upkeep
+from bot.store import chat, deliveries, destinations, entries, feeds, leases, meta, status, subscriptions, upkeep
 from bot.store.chat import AuditLine
 from bot.store.database import Database
 from bot.store.sql import Tx
@@ -24,6 +24,7 @@ class Extras:
     """The part of the Store that no loop needs; each method is one question or one transaction too."""
 
     owner: str
+    ops: DestinationUid | None
 
     def __init__(self, database: Database, opened: Opened | None) -> None:
         self._db = database
@@ -115,14 +116,18 @@ class Extras:
 
     async def resume(self, uid: DestinationUid, *, now: datetime) -> bool:
         """Unpark, subscribe again, and owe what was held; False: no such destination."""
-        return await self._db.write(destinations.resume, uid, now)
+        return await self._db.write(subscriptions.resume, uid, now)
 
-    async def unsubscribe(self, uid: DestinationUid, *, now: datetime) -> bool:
-        return await self._db.write(destinations.unsubscribe, uid, now)
+    async def unsubscribe(self, uid: DestinationUid, feed: FeedId | None = None, *, now: datetime) -> bool:
+        """Owe nothing of a feed there any more, or of no feed at all, and tell the operator once.
+
+        False: no such destination.
+        """
+        return await self._db.write(subscriptions.end, uid, feed, now, ops=self.ops)
 
     async def owe(self, owed: Sequence[Delivery], *, now: datetime) -> int:
         """Owe deliveries of stored entries (`replay`): what was owed before is skipped, unless it is dead."""
-        return await self._db.write(deliveries.owe_late, [(each, each.entry_id) for each in owed], now)
+        return await self._db.write(subscriptions.owe_late, [(each, each.entry_id) for each in owed], now)
 
     async def requeue(self, delivery_ids: Sequence[int], *, now: datetime) -> int:
         """Owe dead or held deliveries again; how many."""

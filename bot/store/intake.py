@@ -9,16 +9,12 @@ from bot.core.errors import LeaseLost
 from bot.core.model.delivery import Delivery, DeliveryKind
 from bot.core.model.entry import Entry, Key
 from bot.core.model.plan import Committed, EntryEdit, FeedChange, IntakePlan, NewEntry
-from bot.core.model.route import DestinationUid, OnEdit
-from bot.store import deliveries, destinations, entries, records
+from bot.core.model.route import DestinationUid, OnEdit, edit_form
+from bot.store import deliveries, destinations, entries, records, subscriptions
 from bot.store.delivery_rows import to_delivery
 from bot.store.feed_rows import pack_listing
 from bot.store.feeds import DUE
 from bot.store.sql import Tx, Value, storable_or_none, to_ms, to_ms_or_none
-
-# Where a message can be changed after it was sent; elsewhere only a route that asks for edits gets any
-# (small print 8).
-EDITABLE = ("slack", "discord", "discord-user", "discord-webhook")
 
 
 def commit(tx: Tx, plan: IntakePlan, *, owner: str, ops: DestinationUid | None) -> Committed:
@@ -115,6 +111,8 @@ def _owe(
     if not uids and not plan.notices:
         return 0
     locked = destinations.lock(tx, uids)
+    kept = {delivery.idem for delivery, _ in subscriptions.wanted(tx, [(owed.delivery, no) for owed, no in wanted])}
+    wanted = [(owed, no) for owed, no in wanted if owed.delivery.idem in kept]
     stories = [(owed.delivery.destination, owed.story) for owed, _ in wanted if owed.story is not None]
     ours = deliveries.take_stories(tx, plan.feed_no, stories, plan.at)
     owing: list[tuple[Delivery, int | None]] = [
@@ -122,7 +120,7 @@ def _owe(
         for owed, no in wanted
         if owed.story is None or (owed.delivery.destination, owed.story) in ours
     ]
-    count = deliveries.owe(tx, [*owing, *changed])
+    count = deliveries.owe(tx, [*owing, *subscriptions.wanted(tx, changed)])
     count += deliveries.tell(tx, plan.notices, ops, plan.at)
     destinations.reschedule(tx, locked)
     return count
@@ -141,15 +139,10 @@ def _edits(tx: Tx, plan: IntakePlan, edits: Sequence[EntryEdit]) -> list[tuple[D
             " AND o.state = 'pending' AND o.attempts = 0) ORDER BY d.id",
             entry_id=edit.entry.id,
         ):
-            if _wants_edits(original := to_delivery(row)):
+            original = to_delivery(row)
+            if edit_form(original.destination, original.options.on_edit) is not OnEdit.IGNORE:
                 found.append((_edit_of(original, edit.entry, plan), edit.entry.id))
     return found
-
-
-def _wants_edits(original: Delivery) -> bool:
-    if original.options.on_edit is None:
-        return original.destination.partition(":")[0] in EDITABLE
-    return original.options.on_edit is not OnEdit.IGNORE
 
 
 def _edit_of(original: Delivery, entry: Entry, plan: IntakePlan) -> Delivery:

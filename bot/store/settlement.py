@@ -55,7 +55,8 @@ def settle(
 ) -> None:
     lanes.hold(tx, owner, delivery.destination, epoch)
     row = tx.row(
-        "SELECT id, kind, state, destination_uid, entry_id, error FROM delivery WHERE id = :id", id=delivery.id
+        "SELECT id, kind, state, destination_uid, entry_id, error, rendered_hash FROM delivery WHERE id = :id",
+        id=delivery.id,
     )
     if row is None or row["state"] not in ("pending", "sending", "unknown"):
         raise LeaseLost(f"delivery {delivery.idem} was settled by somebody else")
@@ -105,7 +106,7 @@ def _sent(tx: Tx, row: Row, delivery: Delivery, result: Sent, now: datetime) -> 
         tx.run(
             "UPDATE delivery SET rendered_hash = COALESCE(CAST(:rendered AS TEXT), rendered_hash) WHERE kind = 'entry'"
             " AND entry_id = :entry_id AND destination_uid = :uid",
-            rendered=delivery.rendered_hash,
+            rendered=delivery.rendered_hash or row["rendered_hash"],
             entry_id=row["entry_id"],
             uid=row["destination_uid"],
         )

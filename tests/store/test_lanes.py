@@ -360,14 +360,6 @@ async def test_what_is_due_later_waits_and_is_not_waiting(store: Store) -> None:
     assert [each.delivery.id for each in await store.owed(X, now=NOW + HOUR, limit=1)] == [lane.owed[0].delivery.id]
 
 
-async def test_an_unsubscribed_destination_gets_nothing_until_it_is_resumed(store: Store) -> None:
-    await owing(store, 1)
-    assert await store.unsubscribe(X, now=NOW)
-    assert await store.claim_lane(now=NOW + HOUR, lease=LEASE, limit=1) is None
-    await store.resume(X, now=NOW)
-    assert (await take(store)).destination.uid == X
-
-
 async def test_many_claims_at_once_never_share_a_destination(store: Store) -> None:
     uids = tuple(DestinationUid(f"slack:#{number}") for number in range(30))
     await started(store, destinations=uids)

@@ -17,6 +17,35 @@ class OnEdit(Enum):
     THREAD = "thread"
 
 
+# What a changed entry can do where it was told: change the message, or send another that answers it. What is not here
+# does neither. To a program, a correction is a message like any other.
+_EDITS = {
+    "slack": (OnEdit.UPDATE, OnEdit.THREAD),
+    "discord": (OnEdit.UPDATE, OnEdit.THREAD),
+    "discord-user": (OnEdit.UPDATE, OnEdit.THREAD),
+    "discord-webhook": (OnEdit.UPDATE,),
+    "email": (OnEdit.THREAD,),
+    "webhook": (OnEdit.THREAD,),
+}
+
+
+def edit_form(uid: DestinationUid, asked: OnEdit | None) -> OnEdit:
+    """Return what becomes of an edit at a destination (small print 8).
+
+    Not asked, it is made where the message itself can be changed. Asked for the one where only the other is possible,
+    it is the other; but no mail is sent again for a route that wants updates.
+    """
+    scheme = uid.partition(":")[0]
+    possible = _EDITS.get(scheme, ())
+    if asked is None:
+        return OnEdit.UPDATE if OnEdit.UPDATE in possible else OnEdit.IGNORE
+    if asked in possible or asked is OnEdit.IGNORE:
+        return asked
+    if not possible or (scheme == "email" and asked is OnEdit.UPDATE):
+        return OnEdit.IGNORE
+    return possible[0]
+
+
 class OnUnknown(Enum):
     """What happens to a message of unknown outcome where nothing can be looked up."""
 
