@@ -87,6 +87,9 @@ def test_xml_base_counts_before_the_address_of_the_feed() -> None:
     assert first(
         '<feed xmlns="http://www.w3.org/2005/Atom" xml:base="/sub/"><entry><link href="b"/></entry></feed>'
     ).link == ("https://blog.example/sub/b")
+    assert first('<feed xml:base="https://e.org/"><entry xml:base="http://["><link href="b"/></entry></feed>').link == (
+        "https://e.org/b"
+    )
     assert first('<feed xml:base="http://["><entry><link href="b"/></entry></feed>').link == "https://blog.example/b"
 
 
@@ -230,6 +233,7 @@ def test_an_item_without_its_end_tag_is_no_entry() -> None:
 def test_items_in_items_are_no_entries_of_their_own() -> None:
     feed = read(rss("<guid>1</guid><item><guid>2</guid></item><title>t</title>", "<guid>3</guid>"))
     assert [(entry.guid, entry.title) for entry in entries(feed)] == [("1", "t"), ("3", "")]
+    assert len(read(rss("<title>t<item><guid>2</guid></item></title><author>A</author>")).items) == 1
 
 
 def test_text_around_the_document_is_passed_over() -> None:
@@ -247,12 +251,48 @@ def test_one_broken_item_spoils_no_other() -> None:
     assert entries(feed)[1].text == "fine"
 
 
+def test_references_in_a_body_are_read_once_and_never_break_it() -> None:
+    attributes = ' xmlns:content="http://purl.org/rss/1.0/modules/content/"'
+    body = "a &LT;b&gt; &eacute; &#233; &#xE9; &#xD800; &nope; & <![CDATA[&amp; &x; <i>c</i>]]>"
+    entry = first(rss(f"<guid>1</guid><content:encoded>{body}</content:encoded>", attributes=attributes))
+    assert entry.content_html == "a <b> é é é \ufffd &nope; & &amp; &x; <i>c</i>"
+
+
+def test_bodies_that_are_no_text_are_left_out() -> None:
+    picture = '<content type="image/png">aGk=</content>'
+    assert first(atom(f"<id>1</id>{picture}")).content_html == ""
+    assert first(atom("<id>1</id><content type='application/xhtml+xml'><b>x</b></content>")).text == "x"
+
+
+def test_a_mark_of_our_own_in_a_feed_changes_nothing() -> None:
+    feed = read(rss("<author>a@e.org (A)</author><feedbellno>1</feedbellno>", "<author>b@e.org (B)</author>"))
+    assert [entry.author for entry in entries(feed)] == ["A", "B"]
+
+
+def test_an_item_that_the_library_chokes_on_spoils_no_other() -> None:
+    chapter = "<psc:chapters><psc:chapter/></psc:chapters><description>words</description><author>A</author>"
+    attributes = ' xmlns:psc="http://podlove.org/simple-chapters"'
+    feed = read(rss(chapter, "<guid>2</guid><author>B</author>", attributes=attributes))
+    assert [(entry.text, entry.author) for entry in entries(feed)] == [("words", None), ("", "B")]
+    assert first(rss(chapter, attributes=attributes)).text == "words"
+
+
+def test_much_that_is_broken_is_not_read_loosely() -> None:
+    broken = "<content:encoded>x<b>" + "y " * 300_000 + "</content:encoded>"
+    attributes = ' xmlns:content="http://purl.org/rss/1.0/modules/content/"'
+    feed = read(rss(*([f"<title>t</title>{broken}"] * 3), attributes=attributes))
+    assert [entry.title for entry in entries(feed)] == ["t"] * 3
+    assert [bool(entry.content_html) for entry in entries(feed)].count(True) == 1
+
+
 def test_stray_and_odd_tags_are_passed_over() -> None:
     body = rss("</nothing><guid>1</guid></channel-like>< b><a 'odd><title>t</title>")
     assert first(body).guid == "1"
     assert first(rss("<guid>1</guid><x y=' >z</x><title>t</title>")).guid == "1"
     assert entries(read("<rss><channel><item/></channel></rss>"))[0].guid is None
     assert read("<rss/>").items == ()
+    assert first(rss("<guid>1</guid></ >")).guid == "1"
+    assert read("<rss><channel><item><guid>1</guid></item><item").truncated
 
 
 def test_a_longer_document_gives_its_first_and_last_entries() -> None:

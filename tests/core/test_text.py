@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.core.model.message import Block, Bullets, Paragraph, Preformatted, Quote, Span, Text
+from bot.core.model.message import Block, Bullets, Mention, Paragraph, Preformatted, Quote, Span, Text
 from bot.core.text.blocks import MAX_BLOCKS, cut_blocks, html_to_blocks
 from bot.core.text.characters import clean, one_line
 from bot.core.text.graphemes import cut, graphemes
@@ -90,6 +90,7 @@ def test_flags_come_in_pairs() -> None:
     assert list(graphemes("🇩🇪🇫🇷🇬")) == ["🇩🇪", "🇫🇷", "🇬"]
     assert list(graphemes("각가")) == ["각", "가"]
     assert list(graphemes("")) == []
+    assert list(graphemes("\n\u0301")) == ["\n", "\u0301"]
 
 
 @given(st.lists(st.sampled_from([*CLUSTERS[:15], " "]), max_size=12), st.integers(0, 30))
@@ -109,6 +110,7 @@ def test_a_cut_prefers_the_end_of_a_word() -> None:
     assert cut("abcdefgh ijk", 6) == "abcde…"
     assert cut("abcde fgh", 6) == "abcde…"
     assert cut("abc", 0) == ""
+    assert cut("ab cd", 5, lambda text: 9 if len(text) > 3 else 0) == "ab cd…"
     assert cut("añb", 5, lambda text: len(text.encode())) == "añb"[:3]
     assert cut("aññññ", 6, lambda text: len(text.encode())) == "añ…"
     assert cut("x" + "\u0301" * 200, 100).endswith("…")
@@ -175,7 +177,7 @@ def test_titles_nobody_typed_keep_what_is_not_surely_markup(title: str, text: st
 def test_paragraphs_lists_quotes_and_code_become_blocks() -> None:
     found = blocks(
         "<p>Hi <b>bold</b> <i>it</i> <s>no</s> <code>x</code></p><ul><li>a<ul><li>b</li></ul></li><li>c</li></ul>"
-        "<ol><li>1</li></ol><pre>x\n  y</pre><blockquote><p>q</p></blockquote><h2>H</h2><ul></ul>"
+        "<ol><li>1</li></ol><pre>\n  x\n  y\n</pre><blockquote><p>q</p></blockquote><h2>H</h2><ul></ul>"
     )
     assert [type(block) for block in found] == [Paragraph, Bullets, Bullets, Preformatted, Quote, Paragraph]
     assert words(found[0]) == "Hi bold it no x"
@@ -183,7 +185,7 @@ def test_paragraphs_lists_quotes_and_code_become_blocks() -> None:
     assert [span.text for item in found[1].items for span in item if isinstance(span, Text)] == ["a", "b", "c"]
     assert isinstance(found[2], Bullets)
     assert found[2].ordered
-    assert found[3] == Preformatted(text="x\n  y")
+    assert found[3] == Preformatted(text="  x\n  y")
     assert found[5] == Paragraph(spans=(Text(text="H", bold=True),))
 
 
@@ -240,6 +242,18 @@ def test_blocks_are_cut_within_a_budget_of_words() -> None:
     assert cut_blocks(whole, 100) == whole
 
 
+def test_a_cut_marks_where_it_fell_and_keeps_what_is_no_text() -> None:
+    ping = Mention(literal="<!here>")
+    mixed = (Paragraph(spans=(Text(text="a"), ping, Text(text="b", bold=True))), Paragraph(spans=(Text(text="c"),)))
+    assert cut_blocks(mixed, 2) == (Paragraph(spans=(Text(text="a"), ping, Text(text="…"))),)
+    assert cut_blocks(mixed, 0) == ()
+    assert cut_blocks((Preformatted(text="long code"),), 1) == ()
+    assert cut_blocks((Paragraph(spans=(Text(text="one"),)), Preformatted(text="long code")), 4)[1:] == (
+        Paragraph(spans=(Text(text="…"),)),
+    )
+    assert cut_blocks((Paragraph(spans=(Text(text="one two"),)),), 1) == ()
+
+
 def span_text(block: Block) -> str:
     if isinstance(block, Preformatted):
         return block.text
@@ -262,7 +276,7 @@ def span_text(block: Block) -> str:
         *((bad, None) for bad in (
             "javascript:alert(1)", "java\tscript:x", "data:text/html,x", "mailto:a@e.org", "https://", "https:///x", "",
             "https://good@evil.example/", "https://evil\\@good/", "https://e.org:99999/", "https://e. org/",
-            "https://[x/", "https://e.org/" + "l" * 3_000, "https://e.org/" + "|" * 1_900, None, "file:///etc/passwd",
+            "https://[x/", "https://:80/", "https://e.org/" + "l" * 3_000, "https://e.org/" + "|" * 1_900, None, "file:///etc/passwd",
         )),
     ],
 )  # fmt: skip

@@ -1,6 +1,7 @@
 """Items known by their bytes are not parsed again, and that changes nothing."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -33,8 +34,8 @@ def assert_same(trimmed: ParsedFeed, whole: ParsedFeed) -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_a_trimmed_feed_reads_like_the_whole_one(path: object) -> None:
-    body = path.read_bytes()  # type: ignore[attr-defined]
+def test_a_trimmed_feed_reads_like_the_whole_one(path: Path) -> None:
+    body = path.read_bytes()
     whole = read(body)
     if not whole.trim_ok:
         return
@@ -55,6 +56,18 @@ def test_each_snapshot_of_the_seed_needs_only_its_new_items() -> None:
         fresh = [item for item in trimmed.items if isinstance(item, ParsedEntry)]
         assert len(fresh) == len(whole.items) - sum(item.bytes_hash in known for item in whole.items)
         known = keys_of(whole)
+
+
+SEQUENCES = sorted({path.parent for path in FILES if path.parent.parent.name == "sequences"})
+
+
+@pytest.mark.parametrize("folder", SEQUENCES, ids=lambda path: path.name)
+def test_each_poll_of_a_sequence_reads_the_same_trimmed_and_whole(folder: Path) -> None:
+    known: dict[bytes, Key] = {}
+    for path in sorted(folder.glob("*.xml")):
+        whole = read(path.read_bytes())
+        assert_same(read(path.read_bytes(), listed=known), whole)
+        known |= keys_of(whole)
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.booleans()), min_size=1, max_size=8), st.data())

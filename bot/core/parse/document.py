@@ -141,10 +141,7 @@ def _parse_trimmed(
         for item, (start, end) in zip(shape.hashes, shape.spans, strict=True)
         if item not in listed
     }
-    try:
-        read = _read(decode(without(body, shape, listed), charset), url=url)
-    except NotAFeed:
-        return None
+    read = _read(decode(without(body, shape, listed), charset), url=url)
     if not _agrees(read, list(fresh.values()), charset):
         return None
     entries = [entry for entry in read.feed.items if isinstance(entry, ParsedEntry)]

@@ -10,6 +10,7 @@ import io
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from html.entities import html5
 from typing import Any
 from xml.parsers import expat
 
@@ -57,8 +58,8 @@ def read_bodies(scan: Scan, numbers: Iterable[int]) -> Bodies:
     items = {number: _marked(scan, number) for number in numbers if scan.items[number].is_readable}
     if not scan.is_readable:
         return Bodies(by_number={}, well_formed=False)
-    if _is_well_formed(whole := _document(scan, items.values())):
-        return Bodies(by_number=_by_number(_parse(whole), set(items)), well_formed=True)
+    if _is_well_formed(_document(scan, items.values())):
+        return Bodies(by_number=_read(scan, items), well_formed=True)
     sound = {number: item for number, item in items.items() if _is_well_formed(_document(scan, [item]))}
     broken: dict[int, str] = {}
     room = MAX_LOOSE
@@ -66,9 +67,16 @@ def read_bodies(scan: Scan, numbers: Iterable[int]) -> Bodies:
         room -= len(items[number])
         if room >= 0:
             broken[number] = items[number]
-    bodies = _by_number(_parse(_document(scan, sound.values())), set(sound))
-    bodies |= _by_number(_parse(_document(scan, broken.values())), set(broken))
-    return Bodies(by_number=bodies, well_formed=False)
+    return Bodies(by_number=_read(scan, sound) | _read(scan, broken), well_formed=False)
+
+
+def _read(scan: Scan, items: Mapping[int, str]) -> dict[int, Body]:
+    """Let feedparser read these items together; one by one, should it choke on any of them."""
+    entries = _parse(_document(scan, items.values()))
+    if entries is not None:
+        return _by_number(entries, set(items))
+    alone = ((number, _parse(_document(scan, [item]))) for number, item in items.items() if len(items) > 1)
+    return {at: body for number, found in alone for at, body in _by_number(found or (), {number}).items()}
 
 
 def _is_well_formed(document: str) -> bool:
@@ -80,14 +88,14 @@ def _is_well_formed(document: str) -> bool:
     return True
 
 
-def _parse(document: str) -> Sequence[Mapping[str, Any]]:
+def _parse(document: str) -> Sequence[Mapping[str, Any]] | None:
     stream = io.BytesIO(document.encode("utf-8", "replace"))
     headers = {"content-type": "application/xml; charset=utf-8"}
     try:
         parsed = feedparser.parse(stream, response_headers=headers, **_SETTINGS)
     except (ValueError, LookupError, TypeError, AttributeError, AssertionError, RecursionError):
-        # It is known to raise on what it reads loosely; the entries stay, with the words we read ourselves.
-        return ()
+        # It is known to raise on odd elements; the entry stays, with the words that we read ourselves.
+        return None
     entries: Sequence[Mapping[str, Any]] = parsed.get("entries", ())
     return entries
 
@@ -115,12 +123,13 @@ def _marked(scan: Scan, number: int) -> str:
 
 def _read_already(scan: Scan, item: Item) -> list[tuple[int, int]]:
     """The places of what `fields` reads as written: it costs half of the time, and nobody would look at it."""
-    if scan.kind == "atom":
-        return []
+    rss = scan.kind != "atom"
     return [
         (child.start, child.end)
         for child in item.children
-        if child.name in _OURS or (child.name == "description" and not has_markup(inner(scan, child)))
+        if child.name == _MARK
+        or (rss and child.name in _OURS)
+        or (rss and child.name == "description" and not has_markup(inner(scan, child)))
     ]
 
 
@@ -135,11 +144,8 @@ def _reference(match: re.Match[str]) -> str:
         return whole
     decimal, hexadecimal, name = match.groups()
     if name:
-        if name in _XML_NAMES:
-            return whole
-        char = html.unescape(whole)
-        # html.unescape falls back to prefixes: a name that it does not know whole is no reference.
-        return "&amp;" + whole[1:] if ";" in char or "&" in char else char
+        char = html5.get(name + ";")
+        return whole if name in _XML_NAMES else html.escape(char) if char else "&amp;" + whole[1:]
     if decimal or hexadecimal:
         return whole if _is_text(int(decimal) if decimal else int(hexadecimal, 16)) else "\ufffd"
     return "&amp;"
@@ -150,12 +156,8 @@ def _is_text(point: int) -> bool:
 
 
 def _by_number(entries: Iterable[Mapping[str, Any]], wanted: set[int]) -> dict[int, Body]:
-    bodies: dict[int, Body] = {}
-    for entry in entries:
-        mark = entry.get(_MARK, "")
-        if isinstance(mark, str) and mark.isdecimal() and int(mark) in wanted:
-            bodies.setdefault(int(mark), _body(entry))
-    return bodies
+    marks = {str(number): number for number in wanted}
+    return {marks[mark]: _body(entry) for entry in entries if (mark := entry.get(_MARK, "")) in marks}
 
 
 def _body(entry: Mapping[str, Any]) -> Body:

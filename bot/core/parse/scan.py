@@ -14,6 +14,7 @@ from bot.core.errors import NotAFeed
 from bot.core.parse.names import canonical, module_of
 
 MAX_DEPTH = 400  # of elements inside an item; deeper ones are an attack, their bodies are not read
+MAX_SUBSET = 1_000_000  # characters of an internal DTD subset
 MAX_ATTRIBUTES = 1_000  # of one element; the same, since feedparser takes time by their square
 
 _ROOT = re.compile(r"(?:[A-Za-z_][\w.-]*:)?(?:rss|feed|rdf|channel)", re.IGNORECASE)
@@ -216,18 +217,12 @@ class _Walk:
         floor = self._item_level - 1 if self._item is not None else 0
         while at >= floor and self._stack[at].raw.lower() != raw.lower():
             at -= 1
-        if at < floor:
-            if self._item is None or not self._closes_outside(raw):
-                return
+        if at < floor:  # the channel or the root ends while an item is open: its end tag is missing for good
             at = next(i for i, o in enumerate(self._stack) if o.raw.lower() == raw.lower())
         for opened in reversed(self._stack[at:]):
             self._names[opened.raw.lower()] -= 1
             self._finish(opened, start, end if opened is self._stack[at] else start)
         del self._stack[at:]
-
-    def _closes_outside(self, raw: str) -> bool:
-        # The channel or the root ends while an item is open: its end tag is missing for good.
-        return any(o.raw.lower() == raw.lower() for o in self._stack[: self._item_level - 1])
 
     def _finish(self, opened: _Open, start: int, end: int) -> None:
         if opened.element is not None:
@@ -238,8 +233,8 @@ class _Walk:
         if opened.item is self._item:
             opened.item.end = end
             self._item = None
-        elif self._item is not None:
-            self._item.nested.append((opened.item.start, end))
+        else:
+            (self._item or opened.item).nested.append((opened.item.start, end))
 
 
 def _tags(text: str, at: int, odd: list[int]) -> Iterator[tuple[int, int, str, str]]:
@@ -281,7 +276,7 @@ def _after_skipped(text: str, at: int) -> int:
             return end + len(closing) if end >= 0 else -1
     end = text.find(">", at)
     subset = text.find("[", at, end) if end >= 0 else -1
-    if subset >= 0 and (match := _SUBSET_END.search(text, subset)):
+    if subset >= 0 and (match := _SUBSET_END.search(text, subset, subset + MAX_SUBSET)):
         return match.end()
     return end + 1 if end >= 0 else -1
 

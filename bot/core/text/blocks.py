@@ -7,7 +7,7 @@ import nh3
 
 from bot.core.model.message import Block, Bullets, Paragraph, Preformatted, Quote, Span, Text
 from bot.core.text.characters import clean
-from bot.core.text.graphemes import cut
+from bot.core.text.graphemes import ELLIPSIS, cut
 from bot.core.text.links import http_url
 from bot.core.text.markup import MAX_HTML, escape_unknown_tags
 
@@ -51,7 +51,7 @@ def cut_blocks(blocks: tuple[Block, ...], budget: int) -> tuple[Block, ...]:
     for at, block in enumerate(blocks):
         size = _length(block)
         if size > budget or (size == budget and at + 1 < len(blocks)):
-            short = _cut_block(block, min(budget, size - 1))
+            short = _cut_block(block, budget)
             kept.extend([short] if short is not None else [])
             return tuple(kept) if short is not None else _ended(kept)
         kept.append(block)
@@ -66,7 +66,7 @@ class _Walker(HTMLParser):
         super().__init__(convert_charrefs=True)
         self.blocks: list[Block] = []
         self._base_url = base_url
-        self._spans: list[Span] = []
+        self._spans: list[Text] = []
         self._open: dict[str, int] = {}
         self._href: list[str | None] = []
         self._lists: list[tuple[bool, list[tuple[Span, ...]]]] = []
@@ -101,13 +101,15 @@ class _Walker(HTMLParser):
 
     def flush(self) -> None:
         """Close the block that is being collected."""
-        spans, self._spans = _trimmed(self._spans), []
+        collected, self._spans = self._spans, []
+        spans = _trimmed(collected)
         if not spans or len(self.blocks) > MAX_BLOCKS:
             return
         if self._lists:
             self._lists[0][1].append(spans)
         elif self._open.get("pre"):
-            self.blocks.append(Preformatted(text="".join(s.text for s in spans if isinstance(s, Text))))
+            code = "".join(span.text for span in collected)
+            self.blocks.append(Preformatted(text=code.strip("\n").rstrip()))
         elif self._open.get("blockquote"):
             self.blocks.append(Quote(spans=spans))
         else:
@@ -123,34 +125,28 @@ class _Walker(HTMLParser):
         span = Text(text=text, bold="bold" in styles, italic="italic" in styles, strike="strike" in styles,
                     code="code" in styles, href=self._href[-1] if self._href else None)  # fmt: skip
         last = self._spans[-1] if self._spans else None
-        if isinstance(last, Text) and replace(last, text="") == replace(span, text=""):
+        if last is not None and replace(last, text="") == replace(span, text=""):
             self._spans[-1] = replace(last, text=last.text + text)
         else:
             self._spans.append(span)
 
 
-def _collapsed(text: str, *, after: list[Span]) -> str:
+def _collapsed(text: str, *, after: list[Text]) -> str:
     words = " ".join(text.split())
-    if text[:1].isspace() and after and not _ends_in_space(after):
+    if text[:1].isspace() and after and not after[-1].text[-1:].isspace():
         words = " " + words
     return words + " " if text[-1:].isspace() and words.strip() else words
 
 
-def _ends_in_space(spans: list[Span]) -> bool:
-    last = spans[-1]
-    return isinstance(last, Text) and last.text[-1:].isspace()
-
-
-def _trimmed(spans: list[Span]) -> tuple[Span, ...]:
-    while spans and isinstance(first := spans[0], Text) and not first.text.strip():
-        spans = spans[1:]
-    while spans and isinstance(last := spans[-1], Text) and not last.text.strip():
-        spans = spans[:-1]
-    if spans and isinstance(first := spans[0], Text):
-        spans = [replace(first, text=first.text.lstrip("\n ")), *spans[1:]]
-    if spans and isinstance(last := spans[-1], Text):
-        spans = [*spans[:-1], replace(last, text=last.text.rstrip())]
-    return tuple(spans)
+def _trimmed(spans: list[Text]) -> tuple[Span, ...]:
+    """Without white space at both ends; nothing where there is nothing else."""
+    filled = [at for at, span in enumerate(spans) if span.text.strip()]
+    if not filled:
+        return ()
+    kept = spans[filled[0] : filled[-1] + 1]
+    kept[0] = replace(kept[0], text=kept[0].text.lstrip())
+    kept[-1] = replace(kept[-1], text=kept[-1].text.rstrip())
+    return tuple(kept)
 
 
 def _spans_of(block: Block) -> tuple[tuple[Span, ...], ...]:
@@ -166,36 +162,43 @@ def _length(block: Block) -> int:
 
 
 def _cut_block(block: Block, budget: int) -> Block | None:
-    if budget < 2:
-        return None
+    """The beginning of a block that may not end where it does, with "…"; None where nothing fits."""
     if isinstance(block, Preformatted):
-        return replace(block, text=cut(block.text, budget))
-    if isinstance(block, Bullets):
-        items: list[tuple[Span, ...]] = []
-        for item in block.items:
-            spans, budget = _cut_spans(item, budget)
-            items.extend([spans] if spans else [])
-        return replace(block, items=tuple(items)) if items else None
-    spans, _ = _cut_spans(block.spans, budget)
-    return replace(block, spans=spans) if spans else None
+        return replace(block, text=cut(block.text, min(budget, len(block.text) - 1))) if budget > 1 else None
+    items: list[tuple[Span, ...]] = []
+    room = budget - 1  # for the mark, should the cut fall between two spans
+    for spans in _spans_of(block):
+        kept, room = _cut_spans(spans, room)
+        items.extend([kept] if kept else [])
+    if not items:
+        return None
+    items[-1] = _marked(items[-1])
+    return replace(block, items=tuple(items)) if isinstance(block, Bullets) else replace(block, spans=items[0])
 
 
 def _cut_spans(spans: tuple[Span, ...], budget: int) -> tuple[tuple[Span, ...], int]:
     kept: list[Span] = []
     for span in spans:
-        if budget < 2:
-            return tuple(kept), 0
         if not isinstance(span, Text):
             kept.append(span)
             continue
         text = cut(span.text, budget)
-        kept.append(span if text == span.text else replace(span, text=text))
         if text != span.text:
+            kept.extend([replace(span, text=text)] if text else [])
             return tuple(kept), 0
+        kept.append(span)
         budget -= len(text)
     return tuple(kept), budget
 
 
+def _marked(spans: tuple[Span, ...]) -> tuple[Span, ...]:
+    """Let the last words end in "…", once."""
+    last = spans[-1]
+    if isinstance(last, Text) and last.text.endswith(ELLIPSIS):
+        return spans
+    return (*spans, Text(text=ELLIPSIS))
+
+
 def _ended(kept: list[Block]) -> tuple[Block, ...]:
     """Mark the last block as not the end, where the next one found no room at all."""
-    return (*kept, Paragraph(spans=(Text(text="…"),))) if kept else ()
+    return (*kept, Paragraph(spans=(Text(text=ELLIPSIS),))) if kept else ()
