@@ -167,6 +167,12 @@ def judge_posts(check: Json, posts: Mapping[str, Sequence[Post]]) -> None:
                     judge(seen, check[key])
 
 
+def judge_answers(check: Json, answers: Sequence[str]) -> None:
+    """What a check says about the answers to commands."""
+    for words in check.get("contains", ()):
+        assert any(squeezed(words) in squeezed(text) for text in answers), f"no {words!r} in {answers}"
+
+
 def judge_total(check: Json, posts: Mapping[str, Sequence[Post]]) -> None:
     """What a check says about the whole case."""
     for target, shown in posts.items():

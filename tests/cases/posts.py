@@ -65,6 +65,12 @@ def _slack_post(part: object, plain: str, wire: str, message: SlackMessage) -> P
     return Post(title=title, text=f"{text}\n{plain}", links=links + images, wire=wire, message=message)
 
 
+def slack_text(body: dict[str, Any]) -> str:
+    """Return what an answer to a command shows; `text` only stands in where there are no blocks."""
+    leaves = [str(leaf.get("text", "")) for leaf in _leaves(body.get("blocks") or [])]
+    return "".join(leaves) or unescape_slack(str(body.get("text") or ""))
+
+
 def _list_items(block: dict[str, Any]) -> Iterator[object]:
     for part in block.get("elements", ()):
         if part.get("type") == "rich_text_list":
@@ -103,6 +109,14 @@ def discord_posts(message: DiscordMessage) -> list[Post]:
         text = visible(message.content)
         return [Post(title=text.split("\n")[0], text=text, links=_urls(message.content), wire=wire, message=message)]
     return [_discord_post(embed, wire, message) for embed in message.embeds]
+
+
+def discord_text(message: DiscordMessage) -> str:
+    """Return what an answer to a command shows."""
+    parts = [message.content]
+    for embed in message.embeds:
+        parts += [str(embed.get("title", "")), str(embed.get("description", ""))]
+    return visible("\n".join(parts))
 
 
 def visible(markdown: str) -> str:

@@ -27,6 +27,7 @@ from tests.servers.slack import SlackServer
 from tests.servers.smtp import SmtpServer
 
 INTERVAL = timedelta(minutes=15)
+ROUNDS = 4  # intervals until a feed that failed is asked again
 HOST = "feeds.example.org"
 TYPES = {".atom": "application/atom+xml", ".json": "application/feed+json", ".html": "text/html; charset=utf-8"}
 Settings = dict[str, object]
@@ -67,6 +68,9 @@ class World:
         self.secrets: dict[str, str] = {}
         self.outputs: list[str] = []
         self.targets: dict[str, str] = {}  # the case's name -> ours
+        self.allowed = ["127.0.0.0/8"]  # where feeds may be
+        self.answers: list[str] = []  # to commands, since the last step
+        self.intrusions = 0  # connections to what must not be reached
         self.bot: BotProcess
         self.release = threading.Event()  # for whoever holds a lock on the state
         self.holder = threading.Thread()
@@ -103,6 +107,9 @@ class World:
         """Start one more server, for as long as the case lasts."""
         return await self._stack.enter_async_context(server)
 
+    def at_end(self, act: Callable[[], object]) -> None:
+        self._stack.callback(act)
+
     # --- addresses -----------------------------------------------------------------------------------------------
 
     def here(self, url: str) -> str:
@@ -138,7 +145,7 @@ class World:
     def subscribe(self, url: str, tag: str, to: list[str]) -> None:
         id = f"{urlsplit(url).path.strip('/').replace('/', '-').replace('.', '-').lower()}-{len(self.subscriptions)}"
         feed: Settings = {"id": id, "url": self.here(url), "interval": f"{INTERVAL.seconds // 60}m", "own": True}
-        feed |= {"tags": [tag] if tag else [], "allow_private": ["127.0.0.0/8"]}
+        feed |= {"tags": [tag] if tag else [], "allow_private": self.allowed}
         route: Settings = {"to": [self.target(name) for name in to], "feeds": [id]}
         if any(name.startswith("email-digest:") for name in to):
             route |= {"digest": "daily 02:30", "timezone": "Europe/Berlin"}
@@ -177,12 +184,15 @@ class World:
         if not self.live:
             await self.once()
             return
-        before = len(self.feeds.requests)
-        if self.bot.is_running:
-            self.clock.move(INTERVAL * 1.15)
-        else:
+        wanted = len(self.feeds.requests) + len(self.subscriptions)
+        if not self.bot.is_running:
             await self.start()
-        await self.until(lambda: len(self.feeds.requests) >= before + len(self.subscriptions), seconds=3)
+            await self.until(lambda: len(self.feeds.requests) >= wanted, seconds=5)
+        for _ in range(ROUNDS):
+            if len(self.feeds.requests) >= wanted:
+                break
+            self.clock.move(INTERVAL * 1.15)
+            await self.until(lambda: len(self.feeds.requests) >= wanted, seconds=3)
         await self.quiet()
 
     async def once(self) -> Finished:
