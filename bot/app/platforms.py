@@ -2,9 +2,11 @@
 
 import sys
 from collections.abc import Mapping
+from importlib.metadata import entry_points
 
 import aiohttp
 
+from bot.config.addresses import PLUGIN_GROUP
 from bot.config.settings import Settings, reveal
 from bot.notifiers.console import ConsoleNotifier
 from bot.notifiers.discord import DiscordNotifier, DiscordWebhookNotifier, user_agent
@@ -14,6 +16,7 @@ from bot.ports import Clock, Notifier
 from bot.version import VERSION
 
 HOME = "https://github.com/feedbell/feedbell"
+OWN_SCHEMES = frozenset("console slack slack-webhook discord discord-user discord-webhook email webhook".split())
 
 
 def build_notifiers(settings: Settings, session: aiohttp.ClientSession, clock: Clock) -> Mapping[str, Notifier]:
@@ -39,7 +42,15 @@ def build_notifiers(settings: Settings, session: aiohttp.ClientSession, clock: C
         "discord-webhook": DiscordWebhookNotifier(session, urls=urls, clock=clock, agent=agent),
         "webhook": WebhookNotifier(session, urls=urls, keys=keys, clock=clock, agent=f"feedbell/{VERSION}"),
         **_mail(settings, clock),
+        **_plugins(settings, session, clock),
     }
+
+
+def _plugins(settings: Settings, session: aiohttp.ClientSession, clock: Clock) -> Mapping[str, Notifier]:
+    """Third parties' notifiers that a route names: callables of (session, clock), found by their entry points."""
+    used = {uid.partition(":")[0] for route in settings.routes for uid in route.to} - OWN_SCHEMES
+    found = entry_points(group=PLUGIN_GROUP) if used else ()
+    return {point.name: point.load()(session, clock) for point in found if point.name in used}
 
 
 def discord_agent(settings: Settings) -> str:

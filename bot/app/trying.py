@@ -5,6 +5,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from bot.app.parts import Observers, Parts, built, destinations_of, opened
+from bot.config.addresses import parse_destination
+from bot.config.missing import lacking_for
 from bot.config.settings import Settings
 from bot.core.delivery_id import idem
 from bot.core.errors import FetchError, NotifyError, ParseError, UsageError
@@ -99,7 +101,7 @@ def _notifier_payload(parts: Parts, owed: Owed) -> Payload:
 
 async def send_test(settings: Settings, clock: Clock, to: str) -> None:
     """Send a few words to one destination at once. Raises UsageError with the service's word."""
-    uid, now = DestinationUid(to), clock.now()
+    uid, now = _named(to, settings), clock.now()
     delivery = Delivery(
         idem=idem("", f"test|{now.isoformat()}", uid, DeliveryKind.NOTICE.value),
         destination=uid,
@@ -114,6 +116,17 @@ async def send_test(settings: Settings, clock: Clock, to: str) -> None:
             await parts.notifiers[uid.partition(":")[0]].send(Destination(uid=uid), payload, delivery.idem)
         except NotifyError as error:
             raise UsageError(f"{uid} did not take it: {error}") from error
+
+
+def _named(to: str, settings: Settings) -> DestinationUid:
+    """The destination that somebody typed, if it can be sent to at all."""
+    try:
+        uid = DestinationUid(parse_destination(to))
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    if lacking := lacking_for(settings, uid):
+        raise UsageError(f"{uid}: {lacking[0]}")
+    return uid
 
 
 async def try_everything(settings: Settings, clock: Clock) -> Sequence[Tried]:

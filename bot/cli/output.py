@@ -25,7 +25,13 @@ def round_lines(done: "Round") -> Iterator[str]:
     new = sum(event.new for event in done.polls)
     sent = sum(type(event.result).__name__ == "Sent" for event in done.sends)
     waiting = f", {done.waiting} waiting to be retried" if done.waiting else ""
-    yield f"{len(done.polls)} feeds polled, {new} new entries, {sent} messages sent{waiting}"
+    counts = (amount(len(done.polls), "feed"), amount(new, "new entry", "new entries"), amount(sent, "message"))
+    yield f"{counts[0]} polled, {counts[1]}, {counts[2]} sent{waiting}"
+
+
+def amount(count: int, one: str, many: str | None = None) -> str:
+    """A number with its noun."""
+    return f"{count} {one if count == 1 else many or one + 's'}"
 
 
 def when(at: datetime | None, now: datetime) -> str:

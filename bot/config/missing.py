@@ -22,6 +22,11 @@ def lacking_secrets(settings: Settings) -> Iterator[Fault]:
                 yield _fault(("feeds", number, "auth", key), f"FEEDBELL_SECRETS__{name.upper()}")
 
 
+def lacking_for(settings: Settings, uid: str) -> tuple[str, ...]:
+    """Say what one destination lacks, in the file or not, before anything can be sent to it."""
+    return tuple(fault.message for fault in _of_destination(settings, (), uid))
+
+
 def _of_destination(settings: Settings, path: KeyPath, uid: str) -> Iterator[Fault]:
     scheme, address = split_destination(uid)
     if scheme in WEBHOOKS and address not in settings.webhooks:
