@@ -17,12 +17,14 @@ from bot.app.ticking import Rarely, Wakers, start_ticks, stop_on_signals
 from bot.config.settings import Settings
 from bot.core.errors import StoreUnavailable
 from bot.ports import Clock
+from bot.services.mailbox import Mailbox, keeping
 from bot.services.poking import Pokes
 from bot.services.subscriptions import Subscriptions
 from bot.services.websub import WebSub
 from bot.telemetry.metrics import Metrics
 from bot.telemetry.redaction import Redactor
 from bot.version import VERSION
+from bot.web.inbox import collect
 
 log = logging.getLogger(__name__)
 
@@ -37,10 +39,17 @@ async def run(settings: Settings, clock: Clock, *, path: Path) -> int:
     redactor = start_logging(settings)
     wakers, stopping = Wakers(clock), asyncio.Event()
     stop_on_signals(stopping, wakers.wake)
-    watch = Watch(clock, Metrics(VERSION))
+    watch, mailbox = Watch(clock, Metrics(VERSION)), Mailbox()
     async with (
         opened(settings, clock, exclusive=True) as store,
-        built(settings, clock, store, observers=watch.observers, wake=wakers.wake) as parts,
+        built(
+            settings,
+            clock,
+            store,
+            observers=watch.observers,
+            wake=wakers.wake,
+            instead=partial(keeping, mailbox=mailbox, clock=clock),
+        ) as parts,
     ):
         await prepare(parts)
         pokes = Pokes(store, clock, wakers.wake)
@@ -72,7 +81,7 @@ async def run(settings: Settings, clock: Clock, *, path: Path) -> int:
                     address=settings.http.address,
                     poke=pokes.poke,
                     unsubscribe=Subscriptions(store, clock, key=await store.key()).end,
-                    inbox=list,
+                    inbox=lambda: collect(mailbox.messages),
                     websub=websub,
                     chat_routes=chats.routes,
                     chat=chats.why_down,

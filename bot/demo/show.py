@@ -18,14 +18,15 @@ from bot.core.delivery_id import idem
 from bot.core.model.delivery import DeliveryKind
 from bot.core.model.feed import FeedId
 from bot.core.model.route import DestinationUid
-from bot.demo.mailbox import Kept, Mailbox, localised
+from bot.demo.nowhere import Nowhere
 from bot.demo.prompt import HELP, answer_lines
 from bot.demo.publisher import Publisher
 from bot.ports import Clock, Notifier
+from bot.services.mailbox import Mailbox, keeping
 from bot.services.poking import Pokes
 from bot.telemetry.metrics import Metrics
 from bot.version import VERSION
-from bot.web.parts import InboxMessage
+from bot.web.inbox import collect
 
 FEED = FeedId("ai-networking")
 PLACES = ("console", "slack:#ai-networking", "discord:123456789012345678", "email:you@example.org")
@@ -111,7 +112,7 @@ class Demo:
                     address=("127.0.0.1", 0),
                     poke=Pokes(store, self._clock, wakers.wake).poke,
                     unsubscribe=_no_such_token,
-                    inbox=self._inbox,
+                    inbox=lambda: collect(self._mailbox.messages),
                 ) as web,
             ):
                 print(f"The bot reads a feed as it grows. Its messages: http://127.0.0.1:{web.port}/inbox")
@@ -122,7 +123,8 @@ class Demo:
         return 0 if tally.is_right else 1
 
     def _local(self, notifiers: Mapping[str, Notifier]) -> Mapping[str, Notifier]:
-        return localised(notifiers, self._mailbox, self._clock)
+        local = {name: one if name == "console" else Nowhere(one) for name, one in notifiers.items()}
+        return keeping(local, self._mailbox, self._clock)
 
     async def _show(self, parts: Parts, wakers: Wakers, watch: Watch) -> Tally:
         await prepare(parts)
@@ -140,20 +142,6 @@ class Demo:
             prompting.cancel()
             ticks.shutdown(wait=False)
         return await _count(parts, self._mailbox)
-
-    def _inbox(self) -> Sequence[InboxMessage]:
-        """What arrived, newest first, the forms that the platforms gave one post side by side."""
-        posts: dict[str, list[Kept]] = {}
-        for kept in self._mailbox.messages:
-            posts.setdefault(kept.title, []).append(kept)
-        return [
-            InboxMessage(
-                title=title,
-                at=copies[0].at,
-                payloads={kept.destination.partition(":")[0]: kept.payload for kept in copies},
-            )
-            for title, copies in reversed(posts.items())
-        ]
 
     async def _publish_all(self, parts: Parts, wakers: Wakers) -> None:
         """One post after the other, each as soon as the one before has arrived everywhere."""

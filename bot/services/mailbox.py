@@ -1,4 +1,4 @@
-"""Services without a service: what would be sent is kept for the inbox page."""
+"""Keeps what was sent, for the inbox page: each message as its platform got it."""
 
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -10,12 +10,13 @@ from bot.core.model.message import Message, Payload
 from bot.core.model.route import DestinationUid
 from bot.ports import Clock, Notifier
 
-KEPT = 200
+KEPT = 200  # messages; a page shows fewer
+NAMED = 1_000  # titles remembered between rendering and sending
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """One message as a service would have got it; `key` is the delivery's idem."""
+    """One message; `key` is the delivery's idem, an edit comes under the key of what it changes."""
 
     destination: DestinationUid
     key: str
@@ -25,15 +26,17 @@ class Kept:
 
 
 class Mailbox:
-    """The newest messages of all platforms, in the order of sending."""
+    """The newest messages of all platforms, in the order of sending; kept in memory alone."""
 
     def __init__(self) -> None:
         self._kept: deque[Kept] = deque(maxlen=KEPT)
         self._titles: dict[str, str] = {}
 
     def name(self, message: Message) -> None:
-        """Remember what a payload is about: it says so in each platform's own way."""
-        self._titles[message.key] = message.cards[0].title if message.cards else message.heading or ""
+        """Remember what a payload is about: each platform says it in its own way."""
+        self._titles[message.key] = message.cards[0].title if message.cards else message.heading or "Notice"
+        if len(self._titles) > NAMED:
+            del self._titles[next(iter(self._titles))]
 
     def keep(self, destination: DestinationUid, key: str, payload: Payload, at: datetime) -> None:
         title = self._titles.get(key, "")
@@ -47,40 +50,36 @@ class Mailbox:
         return tuple(self._kept)
 
 
-class Local:
-    """Implements ports.Notifier over the platform's own layout; only the console is really written to."""
+class Keeping:
+    """Implements ports.Notifier by another one, and keeps what that one sent."""
 
-    can_edit = False
-
-    def __init__(self, notifier: Notifier, mailbox: Mailbox, clock: Clock, *, speaks: bool) -> None:
+    def __init__(self, notifier: Notifier, mailbox: Mailbox, clock: Clock) -> None:
         self._notifier = notifier
         self._mailbox = mailbox
         self._clock = clock
-        self._speaks = speaks
+
+    @property
+    def can_edit(self) -> bool:
+        return self._notifier.can_edit
 
     def to_payload(self, message: Message, *, plain: bool = False) -> Payload:
         self._mailbox.name(message)
         return self._notifier.to_payload(message, plain=plain)
 
     async def send(self, destination: Destination, payload: Payload, key: str) -> Receipt:
-        if self._speaks:
-            await self._notifier.send(destination, payload, key)
+        receipt = await self._notifier.send(destination, payload, key)
         self._mailbox.keep(destination.uid, key, payload, self._clock.now())
-        return Receipt(remote_ref=key)
+        return receipt
 
     async def find(self, destination: Destination, payload: Payload, key: str, since: datetime) -> Receipt | None:
-        found = any(kept.key == key for kept in self._mailbox.of(destination.uid))
-        return Receipt(remote_ref=key) if found else None
+        return await self._notifier.find(destination, payload, key, since)
 
     async def edit(self, destination: Destination, payload: Payload, remote_ref: str) -> Receipt:
-        return await self.send(destination, payload, remote_ref)
+        return await self._notifier.edit(destination, payload, remote_ref)
 
     async def probe(self, destination: Destination) -> Probe:
-        return Probe(can_look_up=True)
+        return await self._notifier.probe(destination)
 
 
-def localised(notifiers: Mapping[str, Notifier], mailbox: Mailbox, clock: Clock) -> Mapping[str, Notifier]:
-    """Every platform without its service."""
-    return {
-        scheme: Local(notifier, mailbox, clock, speaks=scheme == "console") for scheme, notifier in notifiers.items()
-    }
+def keeping(notifiers: Mapping[str, Notifier], mailbox: Mailbox, clock: Clock) -> Mapping[str, Notifier]:
+    return {scheme: Keeping(notifier, mailbox, clock) for scheme, notifier in notifiers.items()}
