@@ -45,7 +45,7 @@ def refused(platform: str, *, times: int | None = None) -> Fault:
 
 def any_fault(platform: str, random: Random, *, late: float) -> Fault:
     """One of everything that may go wrong with a request; `late` is the longest a commit may lag."""
-    match, skip = SENDS[platform], random.randrange(4)
+    match, skip = SENDS[platform], random.randrange(3)
     store = random.random() < 0.5
     if platform == "email":
         return random.choice(

@@ -154,6 +154,14 @@ class World:
         environ = {**self.environ, **({"FEEDBELL_CRASH": crash} if crash else {})}
         return await self.kit.nursery.start(self.folder, ["run"], environ, self.log_path)
 
+    async def until_up(self, child: Child, *, seconds: float = 20) -> None:
+        """Wait until its loops run, or it has ended."""
+        before = self.log_text().count(" running ")
+        for _ in range(int(seconds / 0.02)):
+            if child.status is not None or self.log_text().count(" running ") > before:
+                return
+            await asyncio.sleep(0.02)
+
     async def kill(self, child: Child) -> int:
         """Kill it as a power cut would; -9, or how it had ended before."""
         child.signal(signal.SIGKILL)
