@@ -105,7 +105,6 @@ class DiscordNotifier:
     async def _look(self, destination: Destination) -> Probe:
         id = await self._id(destination)
         channel = await self._get(self._channel(id))
-        self._api.trust_again()
         name = f"#{channel['name']}" if isinstance(channel.get("name"), str) else destination.uid
         if is_forum(channel):
             raise DestinationDown("a forum channel takes no messages: name one of its threads")

@@ -2,20 +2,21 @@
 
 from collections import deque
 from collections.abc import Mapping
+from contextlib import nullcontext
 from datetime import datetime, timedelta
 
 import aiohttp
 
-from bot.core.errors import Deferred, DestinationDown, Scope
+from bot.core.errors import Deferred
 from bot.core.model.message import Payload
 from bot.notifiers.discord_errors import asked_wait, is_invalid_request
 from bot.notifiers.http import Answer, ask
+from bot.notifiers.token import TokenGate
 from bot.ports import Clock
 
 SHORT_WAIT = timedelta(seconds=5)  # for an empty bucket; a longer one goes back to the outbox
 INVALID_MOST = 1_000  # in INVALID_WINDOW; Discord bans the address at ten times as many (T29)
 INVALID_WINDOW = timedelta(minutes=10)
-REFUSED_FOR = timedelta(minutes=1)  # a token that got 401 is not tried on other channels meanwhile
 
 
 class Refused(Exception):
@@ -35,7 +36,8 @@ class DiscordApi:
         self._headers = dict(headers)
         self._invalid: deque[float] = deque()
         self._empty_until: dict[str, float] = {}
-        self._refused_until = 0.0
+        # A webhook's address is its own proof: that one is refused says nothing about others.
+        self._gate = TokenGate(clock) if "Authorization" in headers else None
 
     @property
     def now(self) -> datetime:
@@ -44,11 +46,13 @@ class DiscordApi:
     async def ask(
         self, method: str, url: str, *, payload: Payload | None = None, params: Mapping[str, str] | None = None
     ) -> Answer:
-        """Ask once. Raises Refused on anything but 2xx, and what `http.ask` raises."""
-        self._guard()
-        answer = await ask(
-            self._session, method, url, service="Discord", payload=payload, params=params, headers=self._headers
-        )
+        """Ask once. Raises Refused on anything but 2xx, DestinationDown by the gate, and what `http.ask` raises."""
+        async with self._gate.turn() if self._gate is not None else nullcontext():
+            self._guard()
+            answer = await ask(
+                self._session, method, url, service="Discord", payload=payload, params=params, headers=self._headers
+            )
+            self._learn(answer)
         if is_invalid_request(answer):
             self._invalid.append(self._clock.monotonic())
         if not 200 <= answer.status < 300:
@@ -57,28 +61,25 @@ class DiscordApi:
 
     async def post(self, url: str, payload: Payload, *, bucket: str, params: Mapping[str, str] | None = None) -> Answer:
         """Create a message, after the short wait that the bucket's last answer asked for."""
-        if self._clock.monotonic() < self._refused_until:
-            raise DestinationDown("Discord refuses the token (401)", scope=Scope.ACCOUNT)
         left = timedelta(seconds=self._empty_until.get(bucket, 0.0) - self._clock.monotonic())
         if left > SHORT_WAIT:
             raise Deferred("Discord asks us to slow down", retry_after=left, throttled=True)
         if left > timedelta(0):
             await self._clock.sleep(left)
-        try:
-            answer = await self.ask("POST", url, payload=payload, params=params)
-        except Refused as refused:
-            if refused.answer.status == 401:
-                self._refused_until = self._clock.monotonic() + REFUSED_FOR.total_seconds()
-            raise
+        answer = await self.ask("POST", url, payload=payload, params=params)
         if wait := asked_wait(answer, now=self.now):
             self._empty_until[bucket] = self._clock.monotonic() + wait.total_seconds()
         else:
             self._empty_until.pop(bucket, None)
         return answer
 
-    def trust_again(self) -> None:
-        """The token was just taken."""
-        self._refused_until = 0.0
+    def _learn(self, answer: Answer) -> None:
+        if self._gate is None:
+            return
+        if answer.status == 401:
+            self._gate.refused("Discord refuses the token (401)")
+        elif answer.status < 500:
+            self._gate.taken()
 
     def _guard(self) -> None:
         now = self._clock.monotonic()

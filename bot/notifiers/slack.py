@@ -24,12 +24,14 @@ from bot.notifiers import slack_layout
 from bot.notifiers.http import Answer, ask, clock_offset
 from bot.notifiers.slack_errors import (
     NO_HISTORY,
+    REFUSED,
     error_word,
     to_error,
     to_lookup_error,
     to_webhook_error,
     why_no_history,
 )
+from bot.notifiers.token import TokenGate
 from bot.ports import Clock
 
 _ID = re.compile(r"[CGD][A-Z0-9]{6,}")
@@ -64,6 +66,7 @@ class SlackNotifier:
         self._api_url = api_url.rstrip("/") + "/"
         self._auth = {"Authorization": f"Bearer {token}"}
         self._clock = clock
+        self._gate = TokenGate(clock)
         self._offset = timedelta(0)  # Slack's clock minus ours
 
     def to_payload(self, message: Message, *, plain: bool = False) -> Payload:
@@ -208,20 +211,22 @@ class SlackNotifier:
     async def _act(self, method: str, arguments: Mapping[str, object]) -> Json:
         """Call a method that changes something, as JSON."""
         body: Payload = dict(arguments)  # type: ignore[arg-type]  # payloads and strings: JSON all through
-        answer = await ask(
-            self._session, "POST", self._api_url + method, service="Slack", payload=body, headers=self._auth
-        )
         try:
-            return self._read(answer)
+            return await self._ask(method, payload=body)
         except _Failed as failed:
             raise failed.error from None
 
     async def _call(self, method: str, **arguments: str) -> Json:
         """Call a reading method, as a form: not all of them take JSON."""
-        answer = await ask(
-            self._session, "POST", self._api_url + method, service="Slack", form=arguments, headers=self._auth
-        )
-        return self._read(answer)
+        return await self._ask(method, form=arguments)
+
+    async def _ask(self, method: str, *, payload: Payload | None = None, form: Mapping[str, str] | None = None) -> Json:
+        async with self._gate.turn():
+            url = self._api_url + method
+            answer = await ask(
+                self._session, "POST", url, service="Slack", payload=payload, form=form, headers=self._auth
+            )
+            return self._read(answer)
 
     def _read(self, answer: Answer) -> Json:
         now = self._clock.now()
@@ -230,7 +235,10 @@ class SlackNotifier:
             self._offset = offset
         body = answer.json if answer.whole else None
         if answer.status == 200 and isinstance(body, dict) and body.get("ok") is True:
+            self._gate.taken()
             return body
+        if (word := error_word(body)) in REFUSED:
+            self._gate.refused(f"Slack refuses the token: {word}")
         raise _Failed(to_error(answer.status, body, retry_after=answer.retry_after(now=now)), body)
 
 

@@ -50,6 +50,8 @@ _ACCOUNT = frozenset(
     "invalid_auth not_authed account_inactive token_revoked token_expired missing_scope not_allowed_token_type "
     "accesslimited two_factor_setup_required team_access_not_granted no_authed".split()
 )
+# The token itself is no good, whatever is asked for.
+REFUSED = frozenset("invalid_auth not_authed account_inactive token_revoked token_expired no_authed".split())
 NO_HISTORY = frozenset(
     {"not_in_channel", "channel_not_found", "missing_scope", "method_not_supported_for_channel_type"}
 )
