@@ -219,7 +219,8 @@ def test_entities_are_decoded_once() -> None:
 
 def test_huge_and_broken_html_is_bounded() -> None:
     assert len(blocks("<p>x</p>" * 10_000)) == MAX_BLOCKS
-    assert blocks("<div>" * 20_000 + "deep") == ()
+    assert words(blocks("<div>" * 2_000 + "deep" + "</div>" * 2_000 + "<b>x</b>")[0]) == "deep"
+    assert words(blocks("<p>x" * 100 + "<b>bold</b>")[-1]) == "xbold"
     assert words(blocks("<b>" * 5_000 + "deep")[0]) == "deep"
     assert len(plain_text("x" * 200_000)) == MAX_HTML
 

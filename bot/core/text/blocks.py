@@ -1,5 +1,6 @@
 """Feed HTML as blocks of spans: cleaned by nh3, then walked once; nothing but words and http(s) links is left."""
 
+import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -11,6 +12,7 @@ from bot.core.text.graphemes import ELLIPSIS, cut
 from bot.core.text.links import http_url
 from bot.core.text.markup import MAX_HTML, escape_unknown_tags
 
+MAX_NESTING = 60  # elements in elements; the cleaner takes time by the square of it
 MAX_BLOCKS = 400  # far more than any platform shows
 
 _TAGS = {
@@ -26,6 +28,11 @@ _STYLES = {
     **dict.fromkeys(("s", "del", "strike"), "strike"),
     **dict.fromkeys(("code", "tt", "kbd", "samp"), "code"),
 }
+# A new one ends the one before, or they hold nothing: many of them are no nesting.
+_SELF_CLOSING = frozenset(
+    "p li dt dd tr td th option br hr img wbr input col source track embed area link meta".split()
+)
+_ANY_TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]*)\b[^<>]*>")
 _INLINE = {"a", "b", "strong", "i", "em", "cite", "dfn", "s", "del", "strike", "code", "tt", "kbd", "samp", "td", "th"}
 
 
@@ -35,7 +42,7 @@ def html_to_blocks(html: str, *, base_url: str | None) -> tuple[Block, ...]:
     Scripts, styles, frames and images are gone; a table gives one paragraph a row. Plain text
     comes in escaped, so that entities are decoded exactly once.
     """
-    source = escape_unknown_tags(html[:MAX_HTML])
+    source = _flattened(escape_unknown_tags(html[:MAX_HTML]))
     cleaned = nh3.clean(source, tags=_TAGS, clean_content_tags=_HIDDEN, attributes={"a": {"href"}},
                         url_schemes={"http", "https"}, link_rel=None, strip_comments=True)  # fmt: skip
     walker = _Walker(base_url)
@@ -57,6 +64,20 @@ def cut_blocks(blocks: tuple[Block, ...], budget: int) -> tuple[Block, ...]:
         kept.append(block)
         budget -= size
     return tuple(kept)
+
+
+def _flattened(source: str) -> str:
+    """Return `source` without the tags that are nested too deep; their words stay."""
+    depth = 0
+
+    def keep(tag: re.Match[str]) -> str:
+        nonlocal depth
+        if tag.group(2).lower() in _SELF_CLOSING:
+            return tag.group()
+        depth = max(0, depth - 1) if tag.group(1) else depth + 1
+        return tag.group() if depth + bool(tag.group(1)) <= MAX_NESTING else ""
+
+    return _ANY_TAG.sub(keep, source)
 
 
 class _Walker(HTMLParser):
