@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import dropwhile, takewhile
 
 from bot.core.delivery_id import idem
 from bot.core.model.delivery import Delivery, DeliveryKind, DeliveryState, Destination, Options
@@ -41,9 +42,17 @@ def next_binding(
     waited = due and now - min(row.due_at for row in due) >= rules.backlog_after
     blocked = bool(due) and due[0].state is DeliveryState.UNKNOWN
     if not blocked and len(singles) > rules.max_new_single and (destination.unwell_since is not None or waited):
-        older = singles[: -rules.max_new_single]
+        older = _up_to_a_digest(due, singles[: -rules.max_new_single])
         return _bind(older[:DIGEST_MEMBERS], now=now, heading="While away")
     return None
+
+
+def _up_to_a_digest(due: Sequence[Delivery], older: Sequence[Delivery]) -> list[Delivery]:
+    """As much of `older` as stands before another digest, made or still to be made: none may pass that."""
+    wanted = {row.id for row in older}
+    rest = dropwhile(lambda row: row.id not in wanted, due)
+    run = takewhile(lambda row: row.kind is not DeliveryKind.DIGEST and not is_for_bundle(row), rest)
+    return [row for row in run if row.id in wanted]
 
 
 def is_for_bundle(row: Delivery) -> bool:

@@ -74,6 +74,23 @@ def test_a_bundle_behind_other_messages_waits_for_its_turn() -> None:
     assert next_binding(WELL, [*rows(2), *rows(5, bundle="flood", first=3)], now=NOW, rules=RULES) is None
 
 
+def test_a_backlog_digest_takes_nothing_that_stands_behind_another_digest() -> None:
+    waiting = [*rows(12), *rows(5, bundle="flood", first=13), *rows(20, first=18)]
+    step = next_binding(UNWELL, waiting, now=NOW, rules=RULES)
+    assert step is not None
+    assert step.members == tuple(range(1, 13))
+
+    made = [replace(rows(1)[0], kind=DeliveryKind.DIGEST), *waiting[12:]]
+    flood = next_binding(UNWELL, made, now=NOW, rules=RULES)
+    assert flood is not None
+    assert flood.members == tuple(range(13, 18))
+
+    made[1:6] = [replace(rows(1, first=13)[0], kind=DeliveryKind.DIGEST)]
+    rest = next_binding(UNWELL, made, now=NOW, rules=RULES)
+    assert rest is not None
+    assert rest.members == tuple(range(18, 28))
+
+
 def test_a_message_of_unknown_outcome_is_neither_bound_nor_overtaken() -> None:
     waiting = rows(20)
     waiting[0] = replace(waiting[0], state=DeliveryState.UNKNOWN)
