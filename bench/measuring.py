@@ -60,8 +60,8 @@ def machine() -> str:
     models = [line.partition(":")[2].strip() for line in cpuinfo.splitlines() if line.startswith("model name")]
     kind = models[0] if models else platform.machine()
     cores = len(os.sched_getaffinity(0))
-    load = os.getloadavg()[0]
-    return f"{kind}, {cores} cores, Linux {platform.release().partition('-')[0]}, Python {platform.python_version()}, load {load:.1f}"
+    system = f"Linux {platform.release().partition('-')[0]}, Python {platform.python_version()}"
+    return f"{kind}, {cores} cores, {system}, load {os.getloadavg()[0]:.1f}"
 
 
 def _status_kb(pid: int, name: str) -> float:

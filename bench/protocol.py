@@ -25,7 +25,7 @@ def serve(play: Round, *, helpers: Callable[[], tuple[int, ...]] = tuple, **fact
             before, wall, spent = helpers(), time.perf_counter(), 0.0
             spent = cpu_seconds(*before)
             counts = play()
-            # A helper that ended meanwhile is among the children that were waited for; one that began had spent nothing.
+            # A helper that ended meanwhile is among the children waited for; one that began had spent nothing.
             spent = cpu_seconds(*helpers()) - spent
             memory = rss_mb() + sum(rss_mb(pid) for pid in helpers())
             _say(answers, {"wall": time.perf_counter() - wall, "cpu": spent, "rss_mb": memory, **counts})

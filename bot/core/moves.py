@@ -22,6 +22,8 @@ def follow_redirects(
     """
     permanent = bool(answer.hops) and all(status in PERMANENT for status, _ in answer.hops)
     if not permanent or not is_same_feed:
+        if memory.redirect_to is None:
+            return memory, ()
         return replace(memory, redirect_to=None, redirect_since=None, redirect_polls=0), ()
     target = answer.url
     if memory.redirect_to != target or memory.redirect_since is None:

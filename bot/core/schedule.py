@@ -97,6 +97,8 @@ def _skip(at: datetime, *, hours: Sequence[int], days: Sequence[str]) -> datetim
 
     The minutes stay, so that the end of a pause is no rush hour. A feed that excludes everything is not believed.
     """
+    if not hours and not days:
+        return at
     closed_hours = {hour % 24 for hour in hours}  # RSS 0.91 counts from 1 to 24
     closed_days = {day.lower() for day in days}
     for step in range(_LONGEST_SKIP):

@@ -14,11 +14,12 @@ from bot.core.errors import FetchError, LeaseLost, ParseError, StoreError
 from bot.core.failure import plan_failure
 from bot.core.identity import identify_document
 from bot.core.model.entry import Known, ParsedFeed
-from bot.core.model.feed import FeedId, FeedState, Fetched, NotModified, Validators
+from bot.core.model.feed import FeedId, FeedMemory, FeedState, Fetched, NotModified, Validators
 from bot.core.model.plan import IntakePlan
 from bot.core.model.route import Route
 from bot.core.moves import polled_url
 from bot.core.novelty import names_of
+from bot.core.parse.cut import Glance, glance
 from bot.core.plan import Document, plan_intake, plan_truncated, plan_unchanged
 from bot.ports import Clock, Fetcher, Parser, Store, WakeUp
 from bot.services.hosts import HostGate
@@ -26,7 +27,9 @@ from bot.services.hosts import HostGate
 log = logging.getLogger(__name__)
 
 LEASE = timedelta(minutes=2)  # longer than any fetch may take; renewed each third all the same
+LARGE = 1 << 20  # bytes of a body that is hashed in a thread
 CLAIM = 500  # feeds in hand at once, most of them waiting for their host
+BATCH = 100  # feeds in one claim
 ARCHIVE_PAGES = 5  # N18
 PUSHED_INTERVAL = timedelta(hours=24)  # P20: between polls of a feed whose hub pushes
 
@@ -71,19 +74,24 @@ class Intake:
         self._wake = wake
         self._slots = asyncio.Semaphore(polls)
         self._running: set[asyncio.Task[PollEvent]] = set()
+        self._held: dict[int, FeedState] = {}
+        self._renewing: asyncio.Task[None] | None = None
         self._stopping = False
 
     # --- the loop ----------------------------------------------------------------------------------------------------
 
     async def poll_due(self) -> int:
         """Start polling what is due and finds room; return how many were started."""
-        room = CLAIM - len(self._running)
-        if self._stopping or room <= 0:
-            return 0
-        states = await self._store.claim_feeds(now=self._clock.now(), lease=LEASE, limit=min(room, 100))
-        for state in states:
-            self._start(state)
-        return len(states)
+        started = 0
+        while not self._stopping and (room := CLAIM - len(self._running)) > 0:
+            limit = min(room, BATCH)
+            states = await self._store.claim_feeds(now=self._clock.now(), lease=LEASE, limit=limit)
+            for state in states:
+                self._start(state)
+            started += len(states)
+            if len(states) < limit:
+                break
+        return started
 
     async def poll_all(self) -> Sequence[PollEvent]:
         """Poll every feed once, whatever its interval (small print 2)."""
@@ -98,6 +106,7 @@ class Intake:
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
+        self._renew_no_more()
 
     def _start(self, state: FeedState, *, patient: bool = False) -> asyncio.Task[PollEvent]:
         task = asyncio.create_task(self._leased(state, patient=patient), name=f"poll {state.feed.id}")
@@ -109,13 +118,13 @@ class Intake:
         self._running.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("poll failed by a fault of ours", extra={"poll": task.get_name()}, exc_info=error)
-        if len(self._running) == CLAIM - 1:
-            self._wake()
+        if len(self._running) == CLAIM - BATCH:
+            self._wake()  # there is room again for those that found none
 
     # --- one feed ----------------------------------------------------------------------------------------------------
 
     async def _leased(self, state: FeedState, *, patient: bool) -> PollEvent:
-        renewing = asyncio.create_task(self._keep_lease(state), name=f"lease {state.feed.id}")
+        self._hold(state)
         try:
             event = await self._poll_in_turn(state, patient=patient)
         except LeaseLost:
@@ -124,15 +133,31 @@ class Intake:
             # Nothing was written: the lease runs out, and the same document is fetched again (C1).
             event = PollEvent(feed=state.feed.id, outcome="lost", error=str(error))
         finally:
-            renewing.cancel()
-            await asyncio.gather(renewing, return_exceptions=True)
+            self._held.pop(state.no, None)
+            if not self._held:
+                self._renew_no_more()
         self._observe(event)
         return event
 
-    async def _keep_lease(self, state: FeedState) -> None:
+    def _hold(self, state: FeedState) -> None:
+        self._held[state.no] = state
+        if self._renewing is None:
+            self._renewing = asyncio.create_task(self._renew(), name="leases of feeds")
+
+    def _renew_no_more(self) -> None:
+        if self._renewing is not None:
+            self._renewing.cancel()
+            self._renewing = None
+
+    async def _renew(self) -> None:
+        """Renew the leases of all feeds in hand, each third of their time; whose is lost, learns it at its commit."""
         while True:
             await self._clock.sleep(LEASE / 3)
-            await self._store.renew_feed(state.no, epoch=state.epoch, until=self._clock.now() + LEASE)
+            until = self._clock.now() + LEASE
+            renewals = [self._store.renew_feed(s.no, epoch=s.epoch, until=until) for s in self._held.values()]
+            for failure in await asyncio.gather(*renewals, return_exceptions=True):
+                if isinstance(failure, BaseException) and not isinstance(failure, StoreError):
+                    raise failure
 
     async def _poll_in_turn(self, state: FeedState, *, patient: bool) -> PollEvent:
         async with self.gate.turn(state.feed, polled_url(state), patient=patient) as turn:
@@ -194,10 +219,15 @@ class Intake:
 
     async def read_document(self, state: FeedState, answer: Fetched) -> IntakePlan:
         """Turn a body into a plan: what a poll fetched, or what a hub pushed."""
-        body_hash = hashlib.blake2b(answer.body, digest_size=16).hexdigest()
-        if body_hash == state.memory.body_hash:
-            return plan_unchanged(state, answer, now=self._clock.now(), roll=self._clock.roll())
-        listed = dict(state.listing) if state.memory.trim_ok and state.memory.section is not None else {}
+        body_hash, seen = await _looked_at(answer.body, state.memory)
+        same_head = seen is not None and seen.head_hash == state.memory.head_hash
+        same_items = seen is not None and seen.items_hash == state.memory.items_hash
+        if body_hash == state.memory.body_hash or (same_head and same_items):
+            now, roll = self._clock.now(), self._clock.roll()
+            return plan_unchanged(state, answer, now=now, roll=roll, body_hash=body_hash)
+        # Another head may say of every item how it is to be read.
+        may_trim = same_head and state.memory.trim_ok and state.memory.section is not None
+        listed = dict(state.listing) if may_trim else {}
         parsed = await self._parser.parse(answer.body, url=answer.url, content_type=answer.content_type, listed=listed)
         crash.point("poll.parsed")
         if parsed.truncated:
@@ -249,6 +279,18 @@ class Intake:
                 break
             page = older.next_page
         return document
+
+
+async def _looked_at(body: bytes, memory: FeedMemory) -> tuple[str, Glance | None]:
+    """The hash of a body and, where it is not the last one's, its parts'; a large one does not hold up the loop."""
+    if len(body) > LARGE:
+        return await asyncio.to_thread(_hashes, body, memory)
+    return _hashes(body, memory)
+
+
+def _hashes(body: bytes, memory: FeedMemory) -> tuple[str, Glance | None]:
+    body_hash = hashlib.blake2b(body, digest_size=16).hexdigest()
+    return body_hash, None if body_hash == memory.body_hash or memory.head_hash is None else glance(body)
 
 
 def _document(state: FeedState, answer: Fetched, parsed: ParsedFeed, body_hash: str) -> Document:

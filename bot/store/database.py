@@ -68,7 +68,7 @@ _Outcome = tuple[Any, Exception | None]
 
 
 class Database:
-    """Runs functions of a transaction. Each `write` is a savepoint of its own: one that fails takes nobody along."""
+    """Runs functions of a transaction. A `write` that fails takes none of those along that share its commit."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -161,7 +161,7 @@ class Database:
         try:
             connection = self._connected()
             connection.begin()
-            results = [self._try(connection, job) for job in jobs]
+            results = self._try_all(connection, jobs)
             connection.commit()
         except Exception as error:  # noqa: BLE001 - a writer that died here would leave everybody waiting
             self._disconnect()
@@ -173,6 +173,24 @@ class Database:
             failure = self._engine.to_error(error) if isinstance(error, self._engine.errors) else error
             results = [(None, failure)] * len(jobs)
         _answer(jobs, results)
+
+    def _try_all(self, connection: Connection, jobs: list[_Job]) -> list[_Outcome]:
+        """Do all in one savepoint, as hardly any fails; if one does, each is done again in a savepoint of its own."""
+        connection.savepoint()
+        try:
+            results: list[_Outcome] = [(job.work(connection), None) for job in jobs]
+        except self._engine.errors as error:
+            if self._engine.lost_race(error) or not connection.usable:
+                raise
+        except Exception as error:  # noqa: BLE001 - it belongs to whoever asked, who is told below
+            if len(jobs) == 1:
+                connection.undo()
+                return [(None, error)]
+        else:
+            connection.release()
+            return results
+        connection.undo()
+        return [self._try(connection, job) for job in jobs]
 
     def _try(self, connection: Connection, job: _Job) -> _Outcome:
         connection.savepoint()

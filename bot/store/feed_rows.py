@@ -3,10 +3,13 @@
 import json
 from collections.abc import Mapping
 from datetime import timedelta
+from struct import Struct
 
 from bot.core.model.feed import Feed, FeedId, FeedMemory, FeedState, Key, Validators
 from bot.store import records
 from bot.store.sql import Row, Value, span_ms, to_time, to_time_or_none
+
+_PAIRS = Struct("16s16s")
 
 
 def to_state(row: Row, configured: Mapping[FeedId, Feed]) -> FeedState:
@@ -70,4 +73,4 @@ def pack_listing(listing: tuple[tuple[bytes, Key], ...]) -> bytes:
 
 
 def unpack_listing(blob: bytes) -> tuple[tuple[bytes, Key], ...]:
-    return tuple((blob[at : at + 16], Key(blob[at + 16 : at + 32])) for at in range(0, len(blob), 32))
+    return tuple(_PAIRS.iter_unpack(blob))

@@ -63,7 +63,6 @@ def _changes(change: FeedChange, at: int) -> dict[str, Value]:
     columns: dict[str, Value] = {
         "next_poll_at": to_ms(change.next_poll_at),
         "asked_until": to_ms_or_none(change.asked_until),
-        "memory": records.dump(change.memory),
         "last_poll_at": at,
         "error": None if change.ok else storable_or_none(change.error),
     }
@@ -72,6 +71,7 @@ def _changes(change: FeedChange, at: int) -> dict[str, Value]:
         columns["last_modified"] = storable_or_none(change.validators.last_modified)
         columns["validators_url"] = change.validators.url
     optional: dict[str, Value] = {
+        "memory": None if change.memory is None else records.dump(change.memory),
         "listing": None if change.listing is None else pack_listing(change.listing),
         "title": storable_or_none(change.title),
         "site_url": storable_or_none(change.site_url),

@@ -43,7 +43,7 @@ class FeedChange:
 
     next_poll_at: datetime
     asked_until: datetime | None = None  # always written
-    memory: FeedMemory
+    memory: FeedMemory | None = None
     validators: Validators | None = None
     listing: tuple[tuple[bytes, Key], ...] | None = None
     title: str | None = None

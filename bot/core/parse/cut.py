@@ -10,6 +10,7 @@ from bot.core.model.entry import ParsedEntry
 
 MAX_ITEMS = 20_000  # more are not looked at by their bytes
 MIN_NEEDLE = 8  # bytes of a name that is looked for without its tags around it
+MAX_HEAD = 16_384  # bytes before the first item; a glance at a longer head might take too long
 
 _FIRST = re.compile(rb"<(item|entry)[\s>]")
 # What a build moves although no entry did.
@@ -37,10 +38,32 @@ def outline(body: bytes) -> Outline | None:
     name = first.group(1)
     spans = _spans(body, first.start(), name)
     return Outline(
-        items_hash=_hash(body[first.start() :]).hex(),
+        items_hash=_hash(memoryview(body)[first.start() :]).hex(),
         head_hash=_hash(_DATES.sub(b"", body[: first.start()])).hex(),
         hashes=tuple(_hash(body[start:end]) for start, end in spans),
         spans=spans,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Glance:
+    """The two hashes of an Outline, at a price that does not grow with the number of items."""
+
+    items_hash: str
+    head_hash: str
+
+
+def glance(body: bytes) -> Glance | None:
+    """Return the hashes that say whether anything but the head's dates has moved; None: only a parse can tell.
+
+    Safe outside the guarded worker: a head that could be slow to search is not looked at.
+    """
+    first = _FIRST.search(body, 0, MAX_HEAD)
+    if first is None or body.count(b"<items>", 0, first.start()) > 1:
+        return None
+    return Glance(
+        items_hash=_hash(memoryview(body)[first.start() :]).hex(),
+        head_hash=_hash(_DATES.sub(b"", body[: first.start()])).hex(),
     )
 
 
@@ -104,5 +127,5 @@ def _next(body: bytes, opening: bytes, at: int) -> int:
     return -1
 
 
-def _hash(data: bytes) -> bytes:
+def _hash(data: bytes | memoryview) -> bytes:
     return blake2b(data, digest_size=16).digest()
