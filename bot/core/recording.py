@@ -23,11 +23,12 @@ def entry_of(
 ) -> Entry:
     """The entry that `parsed` is.
 
-    `sort_at` is its own date, but never later than the moment we first saw it: a date in the future sorts as now,
-    and so does none (N19).
+    `sort_at` is its own date (Atom may give only `updated`), but never later than the moment we first saw it: a date in
+    the future sorts as now, and so does none (N19).
     """
     section, _ = split_section(parsed.categories, sections)
-    sort_at = min(parsed.published, first_seen_at) if parsed.published is not None else first_seen_at
+    dated = parsed.published or parsed.updated
+    sort_at = min(dated, first_seen_at) if dated is not None else first_seen_at
     return Entry(
         id=entry_id,
         feed_id=feed.id,

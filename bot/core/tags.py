@@ -6,6 +6,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from bot.core.text.characters import one_line
+from bot.core.text.markup import decode_entities
+
 MIN_ITEMS = 3  # fewer entries prove no habit of a feed
 NEAR = 0.6  # how alike two spellings must be to be suggested, as difflib counts
 MAX_NEAR = 3
@@ -107,10 +110,14 @@ def entry_tags(categories: Iterable[str], sections: Collection[str], fixed: Iter
 
 
 def unique_tags(tags: Iterable[str]) -> tuple[str, ...]:
-    """Return each tag once, in its first spelling; those without a visible character are none."""
+    """Return each tag once, in its first spelling; those without a visible character are none.
+
+    Categories come as the feed writes them, and many feeds escape them twice: "R&amp;D" is shown as "R&D".
+    """
     first: dict[str, str] = {}
     for tag in tags:
-        first.setdefault(fold(tag), tag)
+        shown = one_line(decode_entities(tag))
+        first.setdefault(fold(shown), shown)
     return tuple(tag for key, tag in first.items() if key)
 
 

@@ -216,3 +216,7 @@ def test_nearest_known_tags(typed: str, near: tuple[str, ...]) -> None:
 
 def test_nearest_gives_three_at_most_likeliest_first() -> None:
     assert nearest("tag", ("tagging", "tags", "tagger", "tage", "other")) == ("tage", "tags", "tagger")
+
+
+def test_a_category_that_was_escaped_twice_is_shown_as_it_was_meant() -> None:
+    assert unique_tags(["R&amp;D", "R&D", "C&#43;&#43;"]) == ("R&D", "C++")
