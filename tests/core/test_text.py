@@ -320,3 +320,8 @@ def test_hosts_are_shown_so_that_they_cannot_pass_for_others(url: str | None, ho
 def test_a_text_that_names_another_host_misleads(text: str, *, yes: bool) -> None:
     assert misleads(text, "https://blog.example/1") is yes
     assert not misleads(text, None)
+
+
+@pytest.mark.parametrize("word", ["N/A", "none", "null", "-", "#", "."])
+def test_a_word_that_says_that_there_is_no_address_is_none(word: str) -> None:
+    assert http_url(word, "https://example.org/feed.xml") is None

@@ -13,6 +13,10 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _HOST_IN_TEXT = re.compile(r"(?:https?://|www\.|@)?((?:[\w-]+\.)+[^\W\d_]{2,24})(?![\w-])", re.IGNORECASE)
 
 
+# What templates write where there is no address; resolved, it would lead to a page that is none.
+_NO_LINK = frozenset({"n/a", "na", "none", "null", "nil", "undefined", "false", "-", "--", "#", ".", "?"})
+
+
 def http_url(raw: str | None, base: str | None = None) -> str | None:
     """Return `raw` as an absolute http(s) URL that cannot break out of any markup, or None.
 
@@ -23,7 +27,7 @@ def http_url(raw: str | None, base: str | None = None) -> str | None:
     if not url or len(url) > MAX_URL:
         return None
     if not _SCHEME.match(url) or "://" not in url[:12]:
-        if not base or _SCHEME.match(url):
+        if not base or _SCHEME.match(url) or url.casefold() in _NO_LINK:
             return None
         url = _joined(base, url)
     return _checked(url)
