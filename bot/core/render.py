@@ -299,6 +299,9 @@ def _unlinked(blocks: Sequence[Block]) -> tuple[Block, ...]:
     plain: list[Block] = []
     for block in blocks:
         match block:
+            case Quote() if plain and isinstance(quote := plain[-1], Quote):  # its next paragraph
+                spans = (*quote.spans, Text(text="\n"), *_unlinked_spans(block.spans))
+                plain[-1] = replace(quote, spans=spans)
             case Paragraph() | Quote():
                 plain.append(replace(block, spans=_unlinked_spans(block.spans)))
             case Bullets():

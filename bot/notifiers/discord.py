@@ -85,9 +85,15 @@ class DiscordNotifier:
             raise to_error(refused.answer, now=self._api.now) from None
 
     async def find(self, destination: Destination, payload: Payload, key: str, since: datetime) -> Receipt | None:
+        return (await self.told(destination, {key: payload}, since)).get(key)
+
+    async def told(
+        self, destination: Destination, wanted: Mapping[str, Payload], since: datetime
+    ) -> Mapping[str, Receipt]:
+        """Implements ports.History."""
         try:
             channel = await self._id(destination)
-            return await self._search(channel, payload, snowflake(since - MARGIN))
+            return await self._search(channel, wanted, snowflake(since - MARGIN))
         except Refused as refused:
             raise to_lookup_error(refused.answer, now=self._api.now) from None
         except (Deferred, OutcomeUnknown) as error:
@@ -119,9 +125,9 @@ class DiscordNotifier:
             raise DestinationDown(words or "")
         return Probe(remote_id=id, can_look_up="READ_MESSAGE_HISTORY" not in lacks, why_not=words, name=name)
 
-    async def _search(self, channel: str, payload: Payload, after: int) -> Receipt | None:
+    async def _search(self, channel: str, wanted: Mapping[str, Payload], after: int) -> Mapping[str, Receipt]:
         me = await self._own_id()
-        start = after
+        start, found = after, dict[str, Receipt]()
         for _ in range(PAGES):
             params = {"after": str(after), "limit": str(PAGE)}
             page = (await self._api.ask("GET", f"{self._channel(channel)}/messages", params=params)).json
@@ -129,11 +135,14 @@ class DiscordNotifier:
             if messages is None:
                 raise LookupUnavailable("Discord's history can't be read")
             for message in messages:
-                if is_same(message, payload, me):
-                    return Receipt(remote_ref=_string(message, "id"), remote_id=channel)
+                same = (key for key, payload in wanted.items() if key not in found and is_same(message, payload, me))
+                if (key := next(same, None)) is not None:
+                    found[key] = Receipt(remote_ref=_string(message, "id"), remote_id=channel)
+            if len(found) == len(wanted):
+                return found
             if len(messages) < PAGE:
                 await self._trust_absence(channel, start, empty=not messages and after == start)
-                return None
+                return found
             after = max(int(_string(message, "id") or 0) for message in messages)
         raise LookupImpossible("the channel holds too many messages since the first try")
 

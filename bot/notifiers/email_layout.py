@@ -26,7 +26,7 @@ from bot.core.model.message import (
 from bot.core.render import block_lines
 from bot.core.text.characters import one_line
 from bot.core.text.graphemes import cut
-from bot.notifiers.fit import meta_line, more_words, plain_text, shown_title
+from bot.notifiers.fit import link_below, meta_line, more_words, plain_text, shown_title
 
 NAME = 200  # characters of a display name
 SUBJECT = 1_000  # as long as a title may be
@@ -35,7 +35,7 @@ MAX_URL = 900  # of a header line that must not be folded; 998 is the limit (RFC
 
 _STYLE = (
     "body{margin:0;padding:1.5em;font:16px/1.5 system-ui,sans-serif;color:#1a1a1a;background:#fff}"
-    "main{max-width:40em;margin:auto}h1{font-size:1.25em;line-height:1.3;margin:0 0 .3em}"
+    "main{max-width:40em;margin:auto;overflow-wrap:anywhere}h1{font-size:1.25em;line-height:1.3;margin:0 0 .3em}"
     "h2{font-size:1em;margin:1.5em 0 .3em}h3{font-size:1em;margin:1em 0 .2em}"
     ".meta,footer{color:#5f5f5f;font-size:.875em;margin:.2em 0 1em}footer{margin-top:2em}"
     "a{color:#0b57d0}pre{white-space:pre-wrap;background:#f2f2f2;padding:.7em}"
@@ -122,7 +122,7 @@ def _text(message: Message) -> str:
 def _text_card(card: Card) -> str:
     if card.custom is not None:
         return "\n".join(block_lines(card.custom))
-    head = "\n".join(filter(None, (shown_title(card), meta_line(card), card.link)))
+    head = "\n".join(filter(None, (shown_title(card), meta_line(card), link_below(card))))
     return "\n\n".join(filter(None, (head, "\n\n".join("\n".join(block_lines([block])) for block in card.body))))
 
 

@@ -1,5 +1,6 @@
 """Make a message fit: lengths as services count them, blocks cut to a budget, lists that say what they leave out."""
 
+import unicodedata
 from collections.abc import Callable, Sequence
 
 from bot.core.model.message import Block, Card, Message
@@ -8,6 +9,7 @@ from bot.core.text.blocks import cut_blocks
 from bot.core.text.graphemes import cut
 
 Form = Callable[[str], str]
+_LEFT_TO_RIGHT = "\u200e"
 PARAGRAPH = 3_000  # UTF-16 units of one line of a notice
 
 
@@ -31,8 +33,23 @@ def fit_blocks(blocks: tuple[Block, ...], limit: int, measure: Callable[[tuple[B
 
 
 def meta_line(card: Card) -> str:
-    """Return what stands below a title: tags and date, and what is unusual about the message."""
-    return " · ".join(part for part in (card.note, *card.tags, card.date) if part)
+    """Return what stands below a title: tags and date, and what is unusual about the message.
+
+    Where words run from right to left, the date's first number would run with them, away from its month: a mark before
+    it, which nobody sees, keeps the date together in lines of either direction (UAX 9).
+    """
+    words = (card.note, *card.tags)
+    date = f"{_LEFT_TO_RIGHT}{card.date}" if card.date and _runs_right_to_left(card.title, *words) else card.date
+    return " · ".join(part for part in (*words, date) if part)
+
+
+def link_below(card: Card) -> str | None:
+    """Return the address to write out below a title, unless the title is that already."""
+    return None if card.link == card.title else card.link
+
+
+def _runs_right_to_left(*words: str | None) -> bool:
+    return any(unicodedata.bidirectional(char) in ("R", "AL") for word in words if word for char in word)
 
 
 def all_cards(message: Message) -> tuple[Card, ...]:
@@ -83,6 +100,8 @@ def _plain_words(message: Message, room: int, escape: Form) -> list[str]:
 def _plain_card(card: Card, title: int, escape: Form, link: Form) -> str:
     name = cut(card.title, title, lambda text: utf16(escape(text))) + (f" ({card.host})" if card.host else "")
     named = escape(f"{card.note}: {name}" if card.note else name)
+    if card.link and not link_below(card):
+        return link(card.link)
     return f"{named} — {link(card.link)}" if card.link else named
 
 

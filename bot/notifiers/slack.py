@@ -5,7 +5,7 @@ connection (performance.md; decision 3). slack_sdk's models judge the payloads i
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from datetime import datetime, timedelta
 
 import aiohttp
@@ -86,9 +86,20 @@ class SlackNotifier:
         return _receipt(await self._act("chat.update", {"channel": channel, "ts": remote_ref, **words}))
 
     async def find(self, destination: Destination, payload: Payload, key: str, since: datetime) -> Receipt | None:
+        return (await self._found(destination, {key}, since, thread=payload.get("thread_ts"))).get(key)
+
+    async def told(
+        self, destination: Destination, wanted: Mapping[str, Payload], since: datetime
+    ) -> Mapping[str, Receipt]:
+        """Implements ports.History."""
+        return await self._found(destination, wanted.keys(), since)
+
+    async def _found(
+        self, destination: Destination, keys: Set[str], since: datetime, *, thread: object = None
+    ) -> Mapping[str, Receipt]:
         try:
             channel = await self._id(destination)
-            return await self._search(channel, key, since, thread=payload.get("thread_ts"))
+            return await self._search(channel, keys, since, thread=thread)
         except _Failed as failed:
             raise to_lookup_error(failed.error, failed.answer) from None
         except (Deferred, OutcomeUnknown) as error:
@@ -153,7 +164,10 @@ class SlackNotifier:
             return why_no_history(failed.answer)
         return None
 
-    async def _search(self, channel: str, key: str, since: datetime, *, thread: object) -> Receipt | None:
+    async def _search(
+        self, channel: str, keys: Set[str], since: datetime, *, thread: object
+    ) -> Mapping[str, Receipt]:
+        found: dict[str, Receipt] = {}
         ask_for = {"channel": channel, "inclusive": "true", "include_all_metadata": "true", "limit": str(PAGE)}
         method = "conversations.history"
         if isinstance(thread, str):  # replies are in no history
@@ -164,13 +178,15 @@ class SlackNotifier:
             before = self._offset
             page = await self._call(method, **ask_for, **oldest, **({"cursor": cursor} if cursor else {}))
             for message in _list(page, "messages"):
-                if _key_of(message) == key:
-                    return Receipt(remote_ref=_string(message, "ts"), remote_id=channel)
+                if (key := _key_of(message)) is not None and key in keys:
+                    found[key] = Receipt(remote_ref=_string(message, "ts"), remote_id=channel)
+            if len(found) == len(keys):
+                return found
             if self._offset < before - MARGIN / 2:
                 continue  # Slack's clock is far behind ours: look again, from an earlier moment
             cursor = _string(_part(page, "response_metadata"), "next_cursor") or ""
             if not cursor:
-                return None
+                return found
         raise LookupImpossible("the channel holds too many messages since the first try")
 
     async def _id(self, destination: Destination) -> str:

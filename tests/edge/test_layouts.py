@@ -3,6 +3,7 @@
 import email
 import email.policy
 import html as html_module
+import io
 import json
 import re
 from collections.abc import Iterator
@@ -17,7 +18,9 @@ from bot.core.model.message import Message, Payload
 from bot.core.render import block_lines, render_list
 from bot.core.text.characters import clean, one_line
 from bot.notifiers import discord_layout, email_layout, slack_layout
+from bot.notifiers.console import ConsoleNotifier
 from bot.notifiers.email_wire import to_bytes
+from bot.notifiers.webhook import to_payload as webhook_payload
 from tests.core.messages import BERLIN, SEEN, digest, entry, message, read_entries
 from tests.servers.discord_limits import message_errors
 from tests.servers.discord_messages import judge
@@ -137,6 +140,10 @@ def test_a_reader_sees_the_words_as_they_were_typed(title: str, body: str) -> No
     assert isinstance(embeds[0], dict)
     parts = [embeds[0].get("title"), embeds[0].get("description")]
     assert "\n".join(discord_text(part) for part in parts if isinstance(part, str)) == expected
+    printed = str(ConsoleNotifier(io.StringIO()).to_payload(said)["text"])
+    address = [str(card.link)] if card.link != card.title else []
+    assert printed == "\n".join([card.title + host, "Example News", *address, *block_lines(card.body)])
+    assert webhook_payload(said)["entries"][0]["title"] == card.title  # type: ignore[index,call-overload]  # one entry
     mail = email.message_from_bytes(mail_of(said).raw, policy=email.policy.default)
     assert str(mail["Subject"]) == card.title
     html = mail.get_body(("html",))
