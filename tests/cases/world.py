@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 from aiohttp import ClientError, ClientSession
@@ -30,7 +30,7 @@ INTERVAL = timedelta(minutes=15)
 ROUNDS = 4  # intervals until a feed that failed is asked again
 HOST = "feeds.example.org"
 TYPES = {".atom": "application/atom+xml", ".json": "application/feed+json", ".html": "text/html; charset=utf-8"}
-Settings = dict[str, object]
+Settings = dict[str, Any]  # as written in TOML
 
 
 def free_port() -> int:
@@ -64,7 +64,8 @@ class World:
         self.port = free_port()
         self.top: Settings = {"contact": "https://example.org/bot"}
         self.sections: dict[str, Settings] = {}
-        self.subscriptions: dict[str, tuple[Settings, Settings]] = {}  # url of the case -> its feed and its route
+        self.subscriptions: dict[str, Settings] = {}  # the case's address -> its feed
+        self.routes: list[Settings] = []
         self.secrets: dict[str, str] = {}
         self.outputs: list[str] = []
         self.targets: dict[str, str] = {}  # the case's name -> ours
@@ -143,19 +144,30 @@ class World:
     # --- the configuration ---------------------------------------------------------------------------------------
 
     def subscribe(self, url: str, tag: str, to: list[str]) -> None:
-        id = f"{urlsplit(url).path.strip('/').replace('/', '-').replace('.', '-').lower()}-{len(self.subscriptions)}"
-        feed: Settings = {"id": id, "url": self.here(url), "interval": f"{INTERVAL.seconds // 60}m", "own": True}
-        feed |= {"tags": [tag] if tag else [], "allow_private": self.allowed}
-        route: Settings = {"to": [self.target(name) for name in to], "feeds": [id]}
+        """Follow an address; a second subscription to it is one more route of the same feed."""
+        feed = self.subscriptions.setdefault(url, self._feed(url))
+        feed["tags"] = [*dict.fromkeys([*feed["tags"], *([tag] if tag else [])])]
+        route: Settings = {"to": [self.target(name) for name in to], "feeds": [feed["id"]]}
         if any(name.startswith("email-digest:") for name in to):
             route |= {"digest": "daily 02:30", "timezone": "Europe/Berlin"}
-        self.subscriptions[url] = (feed, route)
+        self.routes.append(route)
+
+    def _feed(self, url: str) -> Settings:
+        words = urlsplit(url).path.strip("/").replace("/", "-").replace(".", "-").lower()
+        return {
+            "id": f"{words}-{len(self.subscriptions)}",
+            "url": self.here(url),
+            "interval": f"{INTERVAL.seconds // 60}m",
+            "own": True,
+            "tags": [],
+            "allow_private": self.allowed,
+        }
 
     def configure(self) -> None:
         parts = [table("", self.top)]
         parts += [table(f"[{name}]", settings) for name, settings in self.sections.items()]
-        for feed, route in self.subscriptions.values():
-            parts += [table("[[feeds]]", feed), table("[[routes]]", route)]
+        parts += [table("[[feeds]]", feed) for feed in self.subscriptions.values()]
+        parts += [table("[[routes]]", route) for route in self.routes]
         self.bot.configure("\n".join(parts))
         self.bot.environ.update(self.secrets)
 
@@ -192,7 +204,7 @@ class World:
             if len(self.feeds.requests) >= wanted:
                 break
             self.clock.move(INTERVAL * 1.15)
-            await self.until(lambda: len(self.feeds.requests) >= wanted, seconds=3)
+            await self.until(lambda: len(self.feeds.requests) >= wanted, seconds=2)
         await self.quiet()
 
     async def once(self) -> Finished:
