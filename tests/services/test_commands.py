@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.core.model.delivery import Probe
 from bot.core.model.feed import Feed, FeedAuth, FeedId
 from bot.core.model.route import DestinationUid, Route
 from bot.services.commands import COMMANDS, Answer, Who
@@ -149,6 +150,42 @@ async def test_a_feed_with_credentials_is_shown_only_where_a_route_gives_it(room
         assert await room.commands.complete_tags("", elsewhere) == ("open",)
         assert await room.commands.complete_feeds("", elsewhere) == ("open",)
     assert await room.commands.complete_tags("se", inside) == ("secret",)
+
+
+async def test_a_channel_that_a_route_names_is_known_by_its_id_too(room: Room) -> None:
+    await room.read(PRIVATE, feed_of(item(1, "secret"), title="Inside"))
+    inside = DestinationUid("slack:#inside")
+    room.routes = [Route(name="routes[0]", to=(inside,))]
+    await room.store.sync_destinations([inside], now=room.clock.now())
+    assert "no posts yet" in await room.say("latest", someone(place="slack:C0INSIDE"))
+    await room.store.set_probe(inside, Probe(remote_id="C0INSIDE"))
+    assert "Article 1" in await room.say("latest", someone(place="slack:C0INSIDE"))
+    assert "no posts yet" in await room.say("latest", someone(place="discord:C0INSIDE"))
+
+
+async def test_only_admins_read_which_destination_takes_nothing(seed: Room) -> None:
+    uid = DestinationUid("email:somebody@example.org")
+    await seed.store.sync_destinations([uid], now=seed.clock.now())
+    await seed.store.unsubscribe(uid, now=seed.clock.now())
+    assert "1 destination takes nothing right now." in await seed.say("status")
+    assert "somebody" not in await seed.say("status")
+    assert "email:somebody@example.org takes nothing: unsubscribed" in await seed.say("status", admin())
+
+
+async def test_a_store_that_is_away_is_told_in_words(seed: Room) -> None:
+    await seed.close()
+    for typed in ("latest", "follow bgp"):
+        assert "can't reach its memory" in await seed.say(typed)
+    assert await seed.commands.complete_tags("", someone()) == ()
+    assert await seed.commands.complete_feeds("", someone()) == ()
+
+
+async def test_completions_have_a_limit_of_their_own(seed: Room) -> None:
+    for _ in range(300):
+        assert await seed.commands.complete_feeds("", someone())
+    assert await seed.commands.complete_feeds("", someone()) == ()
+    assert await seed.commands.complete_tags("", someone()) == ()
+    assert "a lot at once" not in await seed.say("tags")
 
 
 async def test_a_person_may_ask_thirty_times_a_minute(seed: Room) -> None:

@@ -39,9 +39,13 @@ class Budget:
         self._clock = clock
         self._last: float | None = None
 
-    async def spend(self) -> None:
-        """Count an IDENTIFY before it is sent, at least five seconds after the last. Raises BudgetSpent."""
-        check(await self._api.get("/gateway/bot"))
+    async def spend(self) -> Mapping[str, object]:
+        """Count an IDENTIFY before it is sent, at least five seconds after the last; return where the gateway is.
+
+        Raises BudgetSpent, and NotifyError where Discord can't be asked.
+        """
+        answer = await self._api.get("/gateway/bot")
+        check(answer)
         count = await self._store.count_identify(now=self._clock.now())
         if count > DAILY - RESERVE:
             raise BudgetSpent(f"{count} starts at Discord's gateway in a day: pausing before it resets the token")
@@ -49,6 +53,7 @@ class Budget:
             passed = timedelta(seconds=self._clock.monotonic() - self._last)
             await self._clock.sleep(max(APART - passed, timedelta(0)))
         self._last = self._clock.monotonic()
+        return answer
 
 
 class Starts:

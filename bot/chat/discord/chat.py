@@ -95,7 +95,6 @@ class DiscordChat:
         return Gateway(
             token=token,
             api_url=api_url,
-            api=self._api,
             budget=Budget(self._api, self._store, self._clock),
             starts=Starts(self._store, self._clock),
             leases=self._shared,

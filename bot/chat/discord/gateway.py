@@ -16,8 +16,7 @@ from discord.gateway import DiscordWebSocket
 from discord.http import Route
 from yarl import URL
 
-from bot.chat.discord.api import ChatApi
-from bot.chat.discord.budget import Budget, Starts, check
+from bot.chat.discord.budget import Budget, Starts
 from bot.chat.discord.sync import LeaseStore
 from bot.chat.state import ChatState
 from bot.core.errors import FeedbellError, LeaseLost, StoreError
@@ -49,11 +48,14 @@ class _Client(discord.Client):
             enable_debug_events=True,  # for the raw packets
         )
         self._budget = budget
+        self._is_paid = True  # the first IDENTIFY, before the connection was opened
         self._take = take
         self._tell = tell
 
     async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:
-        await self._budget.spend()
+        if not self._is_paid:
+            await self._budget.spend()
+        self._is_paid = False
 
     async def on_socket_event_type(self, event: str) -> None:
         if event in ("READY", "RESUMED"):
@@ -81,7 +83,6 @@ class Gateway:
         *,
         token: str,
         api_url: str,
-        api: ChatApi,
         budget: Budget,
         starts: Starts,
         leases: LeaseStore | None,
@@ -91,7 +92,6 @@ class Gateway:
         self.state = ChatState(connected=False, why="not connected to Discord yet")
         self._token = token
         self._api_url = api_url.rstrip("/")
-        self._api = api
         self._budget = budget
         self._starts = starts
         self._leases = leases
@@ -154,8 +154,7 @@ class Gateway:
 
     async def _run(self) -> str:
         """Serve one client until it ends; return why it did."""
-        answer = await self._api.get("/gateway/bot")
-        check(answer)
+        answer = await self._budget.spend()
         # discord.py keeps these addresses at its classes: one process, one Discord.
         Route.BASE = self._api_url
         DiscordWebSocket.DEFAULT_GATEWAY = URL(str(answer.get("url") or "wss://gateway.discord.gg"))
@@ -172,6 +171,8 @@ class Gateway:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
         error = next(iter(ended)).exception()
+        if client.ws is None and isinstance(error, AttributeError):
+            return "can't connect to Discord"  # discord.py trips over the session that it never had
         return "the connection ended" if error is None else _why(error)
 
     async def _keep_lease(self) -> None:

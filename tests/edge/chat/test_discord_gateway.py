@@ -6,6 +6,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from bot.chat.discord import DiscordChat
 from bot.chat.discord.budget import Starts
 from bot.chat.discord.definitions import definitions
@@ -14,6 +16,7 @@ from tests.chat_room import Room, RoomClock
 from tests.edge.chat.people import Make, fields, ready, until
 from tests.servers.discord import DiscordServer
 from tests.servers.discord_limits import command_errors
+from tests.servers.faults import Fault
 
 
 def test_the_definitions_are_what_discord_takes() -> None:
@@ -125,3 +128,23 @@ async def test_a_crash_loop_starts_ever_later_and_a_good_session_ends_it(room: R
     clock.advance(timedelta(hours=1))
     await Starts(room.store, clock).wait()
     assert clock.slept[-1] == timedelta(0)
+
+
+async def test_a_gateway_that_takes_no_connection_is_told_and_tried_again(
+    make: Make, discord: DiscordServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(discord.gateway), "url", "ws://127.0.0.1:1/")
+    chat = make()
+    await chat.start()
+    await until(lambda: "can't connect" in chat.state().why or None)
+    monkeypatch.undo()
+    await ready(discord, chat)
+    assert not (await discord.users.command("latest")).late
+
+
+async def test_a_discord_that_is_away_is_told(make: Make, discord: DiscordServer) -> None:
+    discord.faults.add(Fault(kind="status", status=503, match="GET /api/v10/gateway/bot"))
+    chat = make()
+    await chat.start()
+    await until(lambda: "answered 503" in chat.state().why or None)
+    await ready(discord, chat)
