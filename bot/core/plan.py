@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from bot.core.failure import plan_failure
 from bot.core.model.entry import Identity, Key, Known, Listed, ParsedEntry, ParsedFeed
@@ -13,15 +13,12 @@ from bot.core.moves import follow_redirects
 from bot.core.novelty import Fresh, News, aliases_of, find_news
 from bot.core.owing import Bundle, deliveries_of
 from bot.core.recording import content_hash, entry_of
-from bot.core.schedule import next_poll_at, poll_interval
+from bot.core.schedule import next_poll_at
 from bot.core.tags import Sections, decide_section
+from bot.core.telling import MAX_DIGESTS_PER_DAY, Telling, decide_telling
 
 MAX_NEW_SINGLE = 10  # N17: what one poll of one feed may announce one by one
-MAX_NEW_PER_DAY = 1000  # T30
 MAX_EDITS = 24  # N21: pages with a clock in them
-AWAY_INTERVALS = 10  # N17
-AWAY_AT_LEAST = timedelta(hours=24)
-FLOOD_PAUSE = timedelta(hours=1)  # T30: a feed that floods again and again is told once an hour
 TRUNCATED_POLLS = 3  # N14: from this one in a row on, the server always cuts
 EMPTY_POLLS = 3  # N13
 
@@ -56,15 +53,6 @@ class _Poll:
         return self.document.parsed.title or self.state.title
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Telling:
-    """The announced items in order; the first `bundled` of them as one digest."""
-
-    items: tuple[Fresh, ...]
-    bundled: int = 0
-    bundle: Bundle | None = None
-
-
 def plan_intake(
     state: FeedState,
     document: Document,
@@ -95,7 +83,7 @@ def plan_intake(
     memory, moved = follow_redirects(
         state, document.fetched, _remember(state, document, news, sections), is_same_feed=is_same_feed, now=now
     )
-    telling, memory = _tell(state, news, memory, now=now, max_single=max_new_single, told=told)
+    telling, memory = decide_telling(state, news, memory, now=now, max_single=max_new_single, told=told)
     poll = _Poll(state=state, document=document, sections=sections, memory=memory, now=now)
     return IntakePlan(
         feed_no=state.no,
@@ -109,17 +97,25 @@ def plan_intake(
     )
 
 
-def plan_unchanged(state: FeedState, answer: Fetched | NotModified, *, now: datetime, roll: float) -> IntakePlan:
-    """Plan a poll that brought nothing: 304, or the same bytes as last time. Both validators are still stored (P3)."""
-    memory, notices = follow_redirects(state, answer, state.memory, is_same_feed=True, now=now)
-    memory = replace(memory, told_broken_at=None, gone_polls=0, truncated_polls=0)
+def plan_unchanged(
+    state: FeedState, answer: Fetched | NotModified, *, now: datetime, roll: float, body_hash: str | None = None
+) -> IntakePlan:
+    """Plan a poll that brought nothing: 304, or the items of last time. Both validators are still stored (P3).
+
+    `body_hash`: what the body has now, where only its dates have moved.
+    """
+    before = state.memory
+    memory = before if body_hash in (None, before.body_hash) else replace(before, body_hash=body_hash)
+    memory, notices = follow_redirects(state, answer, memory, is_same_feed=True, now=now)
+    if memory.told_broken_at is not None or memory.gone_polls or memory.truncated_polls:
+        memory = replace(memory, told_broken_at=None, gone_polls=0, truncated_polls=0)
     has_validators = _has_validators(answer)
     change = FeedChange(
         next_poll_at=next_poll_at(
             state.feed, memory, now=now, roll=roll, has_validators=has_validators, max_age=answer.max_age
         ),
-        memory=memory,
-        validators=answer.validators,
+        memory=None if memory == before else memory,
+        validators=None if answer.validators == state.validators else answer.validators,
         ok=True,
     )
     return IntakePlan(
@@ -192,45 +188,7 @@ def _is_date_only(parsed: ParsedFeed, memory: FeedMemory) -> bool:
     return all(not item.has_time for item in dated)
 
 
-def _tell(
-    state: FeedState, news: News, memory: FeedMemory, *, now: datetime, max_single: int, told: frozenset[str]
-) -> tuple[_Telling, FeedMemory]:
-    """Say which new items are announced (N16), and which of them as a digest (N17, T30)."""
-    items = news.new if state.primed_at is not None else _at_first(state, news, told)
-    today = now.astimezone(UTC).date().isoformat()
-    count = len(items) + (memory.new_today if memory.new_day == today else 0)
-    memory = replace(memory, new_day=today, new_today=count)
-    if len(items) <= max_single and count <= MAX_NEW_PER_DAY:
-        return _Telling(items=items), memory
-    due_at, singles = now, max_single
-    if count > MAX_NEW_PER_DAY or (memory.flooded_at is not None and now < memory.flooded_at + FLOOD_PAUSE):
-        # Again within the hour: nothing one by one, so that what follows is never older than this digest.
-        due_at, singles = max(now, (memory.flooded_at or now) + FLOOD_PAUSE), 0
-    heading = "While away" if _was_away(state, now=now) else f"{len(items)} new entries at once"
-    name = f"flood|{state.feed.id}|{due_at.timestamp():.0f}"
-    bundle = Bundle(name=name, heading=heading, due_at=due_at)
-    bundled = len(items) - min(singles, len(items))
-    return _Telling(items=items, bundled=bundled, bundle=bundle), replace(memory, flooded_at=due_at)
-
-
-def _at_first(state: FeedState, news: News, told: frozenset[str]) -> tuple[Fresh, ...]:
-    """What the first poll announces: as many as the operator asked for, or what another bot had not told yet.
-
-    Where nothing of the document is among what was told, that bot named its entries otherwise: then nothing is.
-    """
-    fresh = tuple(item for item in news.new if not {item.parsed.guid, item.parsed.link} & told)
-    if told and len(fresh) < len(news.new):
-        return fresh
-    return news.new[len(news.new) - min(state.feed.initial, len(news.new)) :]
-
-
-def _was_away(state: FeedState, *, now: datetime) -> bool:
-    since = max((at for at in (state.last_ok_at, state.primed_at) if at is not None), default=now)
-    interval = poll_interval(state.feed, has_validators=state.validators.etag is not None)
-    return now - since > max(AWAY_AT_LEAST, AWAY_INTERVALS * interval) or state.resumed_at is not None
-
-
-def _entries(poll: _Poll, news: News, telling: _Telling, routes: Sequence[Route]) -> tuple[NewEntry, ...]:
+def _entries(poll: _Poll, news: News, telling: Telling, routes: Sequence[Route]) -> tuple[NewEntry, ...]:
     """Every new item in the order of telling, with what it owes."""
     told = {item.identity.key for item in telling.items}
     silent = (item for item in news.new if item.identity.key not in told)
@@ -313,17 +271,13 @@ def _has_validators(answer: Fetched | NotModified) -> bool:
     return answer.validators.etag is not None or answer.validators.last_modified is not None
 
 
-def _notices(poll: _Poll, news: News, telling: _Telling) -> tuple[Notice, ...]:
+def _notices(poll: _Poll, news: News, telling: Telling) -> tuple[Notice, ...]:
     feed, notices = poll.state.feed.id, []
     if news.rekeyed and poll.state.primed_at is not None:
         key = news.renamed[0].identity.key.hex()
         words = f"feed {feed} names {len(news.renamed)} entries anew; they were recognised, none is told again."
         notices.append(Notice(key=f"rekeyed|{feed}|{key}", words=words))
-    if telling.bundle is not None:
-        words = (
-            f"feed {feed} brought {len(telling.items)} new entries at once; {telling.bundled} of them go as a digest."
-        )
-        notices.append(Notice(key=telling.bundle.name, words=words))
+    notices += _flood_notices(poll, telling)
     if poll.memory.empty_polls == EMPTY_POLLS and poll.state.last_new_at is not None:
         words = f"feed {feed} has been empty for {EMPTY_POLLS} polls; nothing is forgotten."
         notices.append(Notice(key=f"empty|{feed}|{poll.now:%Y-%m-%d}", words=words))
@@ -331,6 +285,21 @@ def _notices(poll: _Poll, news: News, telling: _Telling) -> tuple[Notice, ...]:
         words = f"feed {feed} lists {poll.memory.cut_to} entries; only its first and last are read."
         notices.append(Notice(key=f"cut|{feed}", words=words))
     return tuple(notices)
+
+
+def _flood_notices(poll: _Poll, telling: Telling) -> list[Notice]:
+    feed, notices = poll.state.feed.id, []
+    if telling.bundle is not None:
+        count = len(telling.items) + telling.untold
+        words = f"feed {feed} brought {count} new entries at once; {telling.bundled} of them go as a digest."
+        notices.append(Notice(key=telling.bundle.name, words=words))
+    if telling.untold:
+        words = (
+            f"feed {feed} floods: {telling.untold} new entries are stored but told to nobody, beyond the day's"
+            f" {MAX_DIGESTS_PER_DAY} digests; `feedbell replay` delivers them if they are wanted."
+        )
+        notices.append(Notice(key=f"untold|{feed}|{poll.memory.flood_day}", words=words))
+    return notices
 
 
 def _recovered(state: FeedState, *, now: datetime) -> tuple[Notice, ...]:

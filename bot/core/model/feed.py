@@ -68,6 +68,9 @@ class FeedMemory:
     moved_to: str | None = None  # adopted after N23; polled instead of the configured URL
     told_broken_at: datetime | None = None
     flooded_at: datetime | None = None  # when the last digest of too many entries was, or will be, due (T30)
+    flood_size: int = 0  # entries in that digest (T30)
+    flood_day: str | None = None  # the UTC date that flood_digests counts (T30)
+    flood_digests: int = 0
     new_day: str | None = None  # the UTC date that new_today counts (T30)
     new_today: int = 0
     ttl: timedelta | None = None  # the feed's own wish (RSS ttl, sy:updatePeriod), P6
