@@ -1,9 +1,9 @@
 """Protocols of the outside world: what each promises and what it may raise. Contracts are documented here, once."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from bot.core.model.delivery import (
     Attempt,
@@ -84,6 +84,16 @@ class Notifier(Protocol):
 
         A destination that can't be read (webhooks) answers an empty Probe.
         """
+
+
+@runtime_checkable
+class History(Protocol):
+    """What a notifier may know besides: which of many messages were told already, in one look."""
+
+    async def told(
+        self, destination: Destination, wanted: Mapping[str, Payload], since: datetime
+    ) -> Mapping[str, Receipt]:
+        """Those keys of `wanted` that stand in the history since then. Raises LookupUnavailable, LookupImpossible."""
 
 
 class Store(Protocol):
@@ -205,6 +215,7 @@ __all__ = [
     "Attempt",
     "Clock",
     "Fetcher",
+    "History",
     "Notifier",
     "Options",
     "Parser",

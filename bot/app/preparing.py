@@ -5,13 +5,16 @@ from collections.abc import Sequence
 
 from bot.app.parts import Parts, destinations_of
 from bot.core.model.route import DestinationUid
+from bot.services.doubt import Doubt
 
 log = logging.getLogger(__name__)
 
 
 async def prepare(parts: Parts) -> None:
     """What every start does: doubts about what was being sent, then rows for what is configured."""
-    await parts.store.recover(now=parts.clock.now())
+    now, store = parts.clock.now(), parts.store
+    await store.recover(now=now)
+    parts.outbox.doubt = Doubt.at_start(was_clean=store.was_clean, last_write=store.last_write, now=now)
     await sync(parts)
 
 

@@ -1,6 +1,9 @@
 """The identity of a delivery: from content alone, so that a restored backup finds what it already sent (R-11)."""
 
 import hashlib
+import json
+
+from bot.core.model.message import Payload
 
 
 def idem(feed_id: str, entry_key_hex: str, destination: str, kind: str) -> str:
@@ -11,3 +14,8 @@ def idem(feed_id: str, entry_key_hex: str, destination: str, kind: str) -> str:
     """
     identity = f"v1|{feed_id}|{entry_key_hex}|{destination}|{kind}"
     return hashlib.sha256(identity.encode()).hexdigest()[:32]
+
+
+def payload_hash(payload: Payload) -> str:
+    """Of what a reader would see; decides whether an edit changes anything."""
+    return hashlib.sha256(json.dumps(payload, sort_keys=True).encode()).hexdigest()[:32]

@@ -164,9 +164,7 @@ class SlackNotifier:
             return why_no_history(failed.answer)
         return None
 
-    async def _search(
-        self, channel: str, keys: Set[str], since: datetime, *, thread: object
-    ) -> Mapping[str, Receipt]:
+    async def _search(self, channel: str, keys: Set[str], since: datetime, *, thread: object) -> Mapping[str, Receipt]:
         found: dict[str, Receipt] = {}
         ask_for = {"channel": channel, "inclusive": "true", "include_all_metadata": "true", "limit": str(PAGE)}
         method = "conversations.history"

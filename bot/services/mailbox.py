@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from bot.core.errors import LookupImpossible
 from bot.core.model.delivery import Destination, Probe, Receipt
 from bot.core.model.message import Message, Payload
 from bot.core.model.route import DestinationUid
-from bot.ports import Clock, Notifier
+from bot.ports import Clock, History, Notifier
 
 KEPT = 200  # messages; a page shows fewer
 NAMED = 1_000  # titles remembered between rendering and sending
@@ -73,6 +74,14 @@ class Keeping:
 
     async def find(self, destination: Destination, payload: Payload, key: str, since: datetime) -> Receipt | None:
         return await self._notifier.find(destination, payload, key, since)
+
+    async def told(
+        self, destination: Destination, wanted: Mapping[str, Payload], since: datetime
+    ) -> Mapping[str, Receipt]:
+        """Implements ports.History, as far as the other one does."""
+        if not isinstance(self._notifier, History):
+            raise LookupImpossible("it has no history")
+        return await self._notifier.told(destination, wanted, since)
 
     async def edit(self, destination: Destination, payload: Payload, remote_ref: str) -> Receipt:
         return await self._notifier.edit(destination, payload, remote_ref)

@@ -1,16 +1,16 @@
 """The outbox: the one place that sends, and the only retry there is."""
 
 import asyncio
-import hashlib
-import json
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import takewhile
 
 from bot import crash
+from bot.core.delivery_id import payload_hash
 from bot.core.errors import (
     DestinationDown,
     LeaseLost,
@@ -39,7 +39,8 @@ from bot.core.model.route import OnEdit, edit_form
 from bot.core.notices import notices_of
 from bot.core.settle import DeliveryRules, fails_alone, settle, settle_look_up
 from bot.ports import Clock, Notifier, Store
-from bot.services.pacing import Pacer
+from bot.services.doubt import ROWS, Doubt
+from bot.services.pacing import Pacer, service_of
 
 log = logging.getLogger(__name__)
 
@@ -85,6 +86,7 @@ class Outbox:
         self._store = store
         self._clock = clock
         self.means = means
+        self.doubt: Doubt | None = None
         self._observe = observe
         self._lanes = lanes
         self._per_service = lanes_per_service
@@ -176,7 +178,11 @@ class Outbox:
         return True
 
     async def _send_in_order(self, lane: Lane) -> None:
+        if await self._is_told(lane, limit=ROWS):
+            return
         owed = await self._bind_digests(lane)
+        if owed is not lane.owed and await self._is_told(lane, limit=LANE_ROWS):  # a digest, too, may have been
+            return
         # A bundle behind other rows is bound when it has come to the head.
         queue = [*takewhile(lambda one: not is_for_bundle(one.delivery), owed)]
         while queue and not self._stopping:
@@ -185,13 +191,26 @@ class Outbox:
             if not await self._deliver(lane, head, queue):
                 return
 
+    async def _is_told(self, lane: Lane, *, limit: int) -> bool:
+        """R-15; True: the queue is another one now, or must wait."""
+        destination, now, doubt = lane.destination, self._clock.now(), self.doubt
+        return doubt is not None and await doubt.settle(
+            destination,
+            await self._store.owed(destination.uid, now=now, limit=limit),
+            notifier=self.means.notifiers.get(destination.uid.partition(":")[0]),
+            render=self.means.render,
+            record=partial(self._record, destination),
+            now=now,
+            roll=self._clock.roll(),
+            rules=self.means.rules,
+        )
+
     async def _bind_digests(self, lane: Lane) -> Sequence[Owed]:
         """Bind what must be bound before anything is sent; return what is owed now, in order."""
         crowded = lane.waiting > min(self.means.rules.max_new_single, len(lane.owed))
         if not crowded and not any(owed.delivery.bundle for owed in lane.owed):
             return lane.owed
-        uid, epoch = lane.destination.uid, lane.destination.epoch
-        bound = False
+        uid, epoch, bound = lane.destination.uid, lane.destination.epoch, False
         while True:
             now = self._clock.now()
             due = await self._store.due_rows(uid, now=now)
@@ -329,14 +348,3 @@ def _is_in_place(delivery: Delivery) -> bool:
 
 def _is_program(destination: Destination) -> bool:
     return service_of(destination.uid) == destination.uid
-
-
-def service_of(uid: str) -> str:
-    """What shares a fate: the platform; but each generic webhook is a server of its own."""
-    scheme = uid.partition(":")[0]
-    return uid if scheme == "webhook" else scheme
-
-
-def payload_hash(payload: Payload) -> str:
-    """Of what a reader would see; decides whether an edit changes anything."""
-    return hashlib.sha256(json.dumps(payload, sort_keys=True).encode()).hexdigest()[:32]

@@ -54,3 +54,9 @@ class Pacer:
         if pace is None or not pace.every:
             return 0.0
         return self._buckets.setdefault(name, _Bucket()).delay(pace, now)
+
+
+def service_of(uid: str) -> str:
+    """What shares a fate: the platform; but each generic webhook is a server of its own."""
+    scheme = uid.partition(":")[0]
+    return uid if scheme == "webhook" else scheme

@@ -185,7 +185,7 @@ class World:
         child = await self.start()
         try:
             await self._until(done or self.all_arrived, child, seconds, "not everything arrived")
-            await self._until_quiet(child, seconds)
+            await self.until_quiet(child, seconds)
         except BaseException:
             await self.kill(child)
             raise
@@ -212,7 +212,7 @@ class World:
         assert code == 0, words
         return dict(json.loads(words)["deliveries"])
 
-    async def _until_quiet(self, child: Child, seconds: float) -> None:
+    async def until_quiet(self, child: Child, seconds: float = 60) -> None:
         for _ in range(int(seconds / 0.5)):
             standing = await self.standing()
             if not any(standing[state] for state in QUIET_STATES):

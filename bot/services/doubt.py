@@ -1,0 +1,104 @@
+"""After an unclean stop or a restored backup, what was never tried may have been told all the same (R-15)."""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+
+from bot.core.errors import LookupImpossible, NotifyError
+from bot.core.model.delivery import (
+    DeliveryKind,
+    DeliveryState,
+    Destination,
+    Owed,
+    Receipt,
+    RetryAt,
+    Sent,
+    Settlement,
+)
+from bot.core.model.message import Message, Payload
+from bot.core.settle import DeliveryRules, retry_delay
+from bot.ports import History, Notifier
+
+STALE = timedelta(minutes=10)  # since the last write: the state may be a copy of a former one
+LASTS = timedelta(hours=1)  # after the start; by then every feed was polled, and has brought again what a copy forgot
+LOOKS = 5  # that fail in a row; then what is owed is sent, for a history that never answers must not silence us
+ROWS = 1000  # looked for at once; a longer queue is looked for in parts
+
+
+class Doubt:
+    """Asks each destination's history, once for all that is owed there, what it holds already.
+
+    A kill loses nothing that was committed, but a power cut on a disk that lies, or a copy that was put back, do; and
+    from inside they look alike.
+    """
+
+    def __init__(self, *, since: datetime, until: datetime) -> None:
+        self._since = since
+        self._until = until
+        self._looked: set[str] = set()
+        self._failures: Counter[str] = Counter()
+
+    @classmethod
+    def at_start(cls, *, was_clean: bool, last_write: datetime | None, now: datetime) -> "Doubt | None":
+        """None: the state is surely as it was left."""
+        is_stale = last_write is not None and now - last_write > STALE
+        if was_clean and not is_stale:
+            return None
+        return cls(since=min(last_write or now, now), until=now + LASTS)
+
+    async def settle(
+        self,
+        destination: Destination,
+        owed: Sequence[Owed],
+        *,
+        notifier: Notifier | None,
+        render: Callable[[Owed], Message],
+        record: Callable[[Owed, Settlement], Awaitable[None]],
+        now: datetime,
+        roll: float,
+        rules: DeliveryRules,
+    ) -> bool:
+        """Record what of `owed` was told already; True: something was, or nobody could say and the queue must wait."""
+        if now >= self._until or not isinstance(notifier, History) or self._failures[destination.uid] >= LOOKS:
+            return False
+        open_rows = [one for one in owed if self._is_open(one)]
+        if not open_rows:
+            return False
+        wanted = {one.delivery.idem: notifier.to_payload(message) for one, message in _rendered(open_rows, render)}
+        try:
+            found = await self._told(notifier, destination, wanted, min(one.delivery.created_at for one in open_rows))
+        except NotifyError as error:
+            wait = retry_delay(destination.failures, roll=roll, asked=None, rules=rules)
+            await record(open_rows[0], RetryAt(at=now + wait, why=str(error), throttled=True))
+            return True
+        for one in open_rows:
+            self._looked.add(one.delivery.idem)
+            if (receipt := found.get(one.delivery.idem)) is not None:
+                await record(one, Sent(receipt=receipt, how="found"))
+        return bool(found)
+
+    async def _told(
+        self, history: History, destination: Destination, wanted: Mapping[str, Payload], oldest: datetime
+    ) -> Mapping[str, Receipt]:
+        self._failures[destination.uid] += 1
+        try:
+            found = await history.told(destination, wanted, min(self._since, oldest))
+        except LookupImpossible:
+            found = {}
+        del self._failures[destination.uid]
+        return found
+
+    def _is_open(self, one: Owed) -> bool:
+        """Never tried; an edit repeated changes nothing, and needs no look."""
+        delivery = one.delivery
+        untried = delivery.state is DeliveryState.PENDING and delivery.attempts == 0
+        return untried and delivery.kind is not DeliveryKind.EDIT and delivery.idem not in self._looked
+
+
+def _rendered(owed: Sequence[Owed], render: Callable[[Owed], Message]) -> Iterator[tuple[Owed, Message]]:
+    """What cannot be rendered was never sent; what becomes of it is told when it is tried."""
+    for one in owed:
+        try:
+            yield one, render(one)
+        except (ValueError, TypeError, LookupError, AttributeError):
+            continue
