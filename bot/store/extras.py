@@ -15,6 +15,7 @@ from bot.core.model.route import DestinationUid
 from bot.store import chat, deliveries, destinations, entries, feeds, leases, meta, status, subscriptions, upkeep
 from bot.store.chat import AuditLine
 from bot.store.database import Database
+from bot.store.remembered import Remembered
 from bot.store.sql import Tx
 from bot.store.sqlite_file import Opened
 from bot.store.status import DestinationRow
@@ -29,36 +30,47 @@ class Extras:
     def __init__(self, database: Database, opened: Opened | None) -> None:
         self._db = database
         self._opened = opened
+        alone = opened is not None and opened.lock is not None
+        self._follows = Remembered(lambda: database.read(chat.follows), keeps=alone)
+        self._chat_feeds = Remembered(lambda: database.read(chat.chat_feeds), keeps=alone)
 
     # --- chat
 
     async def follows(self) -> Sequence[tuple[DestinationUid, str]]:
         """(who, folded tag), in the order they were made."""
-        return await self._db.read(chat.follows)
+        return await self._follows.get()
 
     async def follows_of(self, uid: DestinationUid) -> Sequence[str]:
         """The tags that somebody follows, as they typed them."""
         return await self._db.read(chat.follows_of, uid)
 
     async def add_follow(self, uid: DestinationUid, tag: str, *, now: datetime) -> bool:
-        return await self._db.write(chat.add_follow, uid, tag, now=now)
+        done = await self._db.write(chat.add_follow, uid, tag, now=now)
+        self._follows.forget()
+        return done
 
     async def remove_follow(self, uid: DestinationUid, tag: str) -> bool:
-        return await self._db.write(chat.remove_follow, uid, tag)
+        done = await self._db.write(chat.remove_follow, uid, tag)
+        self._follows.forget()
+        return done
 
     async def chat_feeds(self) -> Sequence[tuple[FeedId, DestinationUid, Sequence[str]]]:
         """(feed, where it is delivered, the folded tags it is limited to)."""
-        return await self._db.read(chat.chat_feeds)
+        return await self._chat_feeds.get()
 
     async def add_chat_feed(
         self, feed: Feed, destination: DestinationUid, tags: Sequence[str] = (), *, who: str, now: datetime
     ) -> bool:
         """False: the id is taken by an active feed."""
-        return await self._db.write(chat.add_feed, feed, destination, tags, who=who, now=now)
+        done = await self._db.write(chat.add_feed, feed, destination, tags, who=who, now=now)
+        self._chat_feeds.forget()
+        return done
 
     async def remove_chat_feed(self, feed_id: FeedId, *, who: str, now: datetime) -> bool:
         """False: no such feed was added in chat."""
-        return await self._db.write(chat.remove_feed, feed_id, who=who, now=now)
+        done = await self._db.write(chat.remove_feed, feed_id, who=who, now=now)
+        self._chat_feeds.forget()
+        return done
 
     async def pause_feed(self, feed_id: FeedId, *, who: str, now: datetime) -> bool:
         """False: no such feed, or paused already."""
@@ -184,15 +196,17 @@ class Extras:
         """Returns when the writer has come round (R-23)."""
         await self._db.write(_nothing)
 
-    async def prune(self, *, now: datetime) -> int:
+    async def prune(self, *, now: datetime, keep_keys: int = upkeep.KEYS_KEPT) -> int:
         """Take old texts (N26), what is left of feeds long gone, and what has expired, in small steps.
 
-        Returns how many rows lost something.
+        So goes what a feed has beyond `keep_keys` entries (T30). Returns how many rows lost something.
         """
         await self._db.write_soon(upkeep.expire, now)
         total = 0
         for row in await self._db.read(feeds.active):
             while count := await self._db.write_soon(upkeep.prune_texts, row["no"], now):
+                total += count
+            while count := await self._db.write_soon(upkeep.forget_overflow, row["no"], keep_keys):
                 total += count
         while count := await self._db.write_soon(upkeep.drop_gone, now):
             total += count

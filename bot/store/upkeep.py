@@ -1,18 +1,19 @@
 """Upkeep: recovery at the start, giving up what is too old, and forgetting what nobody can ask for."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from bot.core.model.route import DestinationUid
 from bot.store import destinations, lanes, meta
 from bot.store.entry_rows import folded_tags, searchable
 from bot.store.feed_rows import unpack_listing
-from bot.store.sql import Tx, one_of, to_ms
+from bot.store.sql import Row, Tx, one_of, to_ms
 
 GONE_KEPT = timedelta(days=30)  # small print 21
 TEXT_KEPT = timedelta(days=90)  # N26
 TEXT_KEPT_ROWS = 500  # of each feed
+KEYS_KEPT = 100_000  # T30: of each feed; what a hostile one makes up beyond that is forgotten
 NOTICE_KEPT = timedelta(days=90)
 LONGEST_DIGEST = timedelta(days=8)  # a weekly one, and a day for its time zone
 STEP = 500  # rows in one transaction, so that nobody waits for the upkeep
@@ -134,6 +135,48 @@ def prune_texts(tx: Tx, feed_no: int, now: datetime) -> int:
         ],
     )
     return len(old)
+
+
+def forget_overflow(tx: Tx, feed_no: int, keep: int) -> int:
+    """Take one step's worth of what a feed has beyond `keep` entries, oldest first, names and all (T30).
+
+    What the feed still lists, or a delivery still needs, stays whatever its age.
+    """
+    feed = tx.row("SELECT entries, listing FROM feed WHERE no = :no", no=feed_no)
+    if feed is None or int(feed["entries"]) <= keep:
+        return 0
+    counted = tx.row("SELECT COUNT(*) AS n FROM entry WHERE feed_no = :no", no=feed_no)
+    excess = 0 if counted is None else int(counted["n"]) - keep
+    if excess <= 0:
+        return 0
+    listed = {key for _, key in unpack_listing(bytes(feed["listing"]))}
+    rows = tx.rows(
+        "SELECT id, key, sort_at, tags, section FROM entry e WHERE feed_no = :no AND NOT EXISTS (SELECT 1 FROM"
+        " delivery d WHERE d.entry_id = e.id AND (d.wake_at IS NOT NULL OR d.digest_id IS NOT NULL"
+        " AND d.settled_at IS NULL OR d.state = 'held')) ORDER BY id LIMIT :step",
+        no=feed_no,
+        step=min(excess, STEP) + len(listed),
+    )
+    old = [row for row in rows if bytes(row["key"]) not in listed][: min(excess, STEP)]
+    if not old:
+        return 0
+    _untag(tx, feed_no, old)
+    names, params = one_of("entry_id", "i", [row["id"] for row in old])
+    tx.run(f"DELETE FROM seen WHERE feed_no = :no AND {names}", no=feed_no, **params)
+    names, params = one_of("id", "i", [row["id"] for row in old])
+    return tx.run(f"DELETE FROM entry WHERE {names}", **params)
+
+
+def _untag(tx: Tx, feed_no: int, rows: Sequence[Row]) -> None:
+    """Take the tags of entries that go; a tag that nothing has any more goes too."""
+    for row in rows:
+        tags = folded_tags(json.loads(row["tags"]), json.loads(row["section"]))
+        for tag, shown in tags.items():
+            at = {"tag": tag, "at": row["sort_at"], "id": row["id"]}
+            tx.run("DELETE FROM entry_tag WHERE tag = :tag AND sort_at = :at AND entry_id = :id", **at)
+            if shown is not None:
+                tx.run("UPDATE feed_tag SET count = count - 1 WHERE feed_no = :no AND tag = :tag", no=feed_no, tag=tag)
+    tx.run("DELETE FROM feed_tag WHERE feed_no = :no AND count <= 0", no=feed_no)
 
 
 def drop_gone(tx: Tx, now: datetime) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta
+from functools import cache
 
 import pytest
 
@@ -23,6 +24,7 @@ STATE = FeedState(
 )
 
 
+@cache
 def news_of(count: int) -> News:
     def fresh(number: int) -> Fresh:
         key = Key(number.to_bytes(16, "big"))

@@ -77,6 +77,31 @@ async def test_old_texts_go_but_keys_tags_and_titles_stay(store: Store) -> None:
     assert [each.title for each in await store.search(["post", "1", "bgp"], limit=1000)][-1] == "Post 1"
 
 
+async def test_what_a_feed_has_beyond_its_quota_is_forgotten_oldest_first_names_and_all(store: Store) -> None:
+    await started(store)
+    listed, owed = entry(0), entry(1)
+    await store.commit_intake(
+        plan(
+            await claimed(store),
+            new(listed),
+            new(owed, X),
+            *(new(entry(n, tags=("BGP", f"made up {n}"))) for n in range(2, 1300)),
+            feed_change=change(listing=((b"h" * 16, listed.key),)),
+        ),
+        urgent=True,
+    )
+    assert await store.prune(now=NOW, keep_keys=700) == 600
+    assert await store.prune(now=NOW, keep_keys=700) == 0
+    known = await store.known(1, [entry(n).key for n in range(1300)])
+    assert set(known.by_hash) == {entry(n).key for n in (0, 1, *range(602, 1300))}
+    assert dict(await store.tags())["BGP"] == 698
+    assert len(await store.tags()) == 699
+    assert await store.entry(entry(2).key.hex()) is None
+    lane = await store.claim_lane(now=NOW, lease=LEASE, limit=5)
+    assert lane is not None
+    assert [each.entries[0].title for each in lane.owed] == ["Post 1"]
+
+
 async def test_the_keys_of_a_gone_feed_stay_thirty_days(store: Store) -> None:
     await started(store, "blog", "other")
     await announced(store, new(entry(1, tags=("BGP",)), X))
