@@ -145,7 +145,7 @@ def _html(message: Message) -> str:
     for section in message.sections:
         body += [f'<h2 dir="auto">{escape(section.heading)}</h2>'] if section.heading else []
         for card in section.cards:
-            body += _html_card(card, "h3")
+            body += _html_card(card, "h3" if section.heading else "h2" if message.heading else "h1")
     if message.more:
         words = escape(more_words(message.more))
         body.append(f"<p>{_anchor(message.more_url, words) if message.more_url else words}</p>")
@@ -210,4 +210,8 @@ def _html_span(span: Span) -> str:
 
 
 def _anchor(url: str, inner: str) -> str:
+    # Brackets belong to a host alone (RFC 3986, 3.2.2); feeds write them anywhere.
+    start = url.find("/", len("https://"))
+    if start > 0:
+        url = url[:start] + url[start:].replace("[", "%5B").replace("]", "%5D")
     return f'<a href="{escape(url)}">{inner}</a>'
