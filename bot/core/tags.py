@@ -5,6 +5,7 @@ import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import lru_cache
 
 from bot.core.text.characters import one_line
 from bot.core.text.markup import decode_entities
@@ -42,6 +43,7 @@ class Sections:
     remember: tuple[str, ...] | None = None
 
 
+@lru_cache(maxsize=8192)
 def fold(tag: str) -> str:
     """Return what makes a tag the same tag: "AI Networking", "#AI_networking" and "ai-networking" meet.
 

@@ -1,6 +1,7 @@
 """The parser port: hands documents to the worker process one by one, and outlives whatever happens to it."""
 
 import asyncio
+import fcntl
 import logging
 import math
 import os
@@ -117,7 +118,7 @@ class GuardedParser:
         numbers = (math.ceil(limits.cpu.total_seconds()), limits.memory, limits.grown, os.getpid())
         environment = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
         environment["PYTHONPATH"] = str(Path(bot.__file__).parents[1])
-        return await asyncio.create_subprocess_exec(
+        worker = await asyncio.create_subprocess_exec(
             sys.executable,
             "-P",  # the folder we were started in may hold anything
             "-m",
@@ -129,6 +130,8 @@ class GuardedParser:
             env=environment,
             limit=_BUFFER,
         )
+        _widen(worker)
+        return worker
 
     def _cancel_retirement(self) -> None:
         if self._retiring is not None:
@@ -148,6 +151,15 @@ class GuardedParser:
         with suppress(ProcessLookupError):
             worker.kill()
         await asyncio.shield(worker.wait())
+
+
+def _widen(worker: Process) -> None:
+    """Let a whole document pass at once: each stop in between wakes both processes."""
+    transport = worker._transport  # type: ignore[attr-defined]
+    for number in (0, 1):
+        pipe = transport.get_pipe_transport(number)
+        with suppress(OSError, AttributeError):  # a socket, or a system that has no such call
+            fcntl.fcntl(pipe.get_extra_info("pipe"), fcntl.F_SETPIPE_SZ, _BUFFER)
 
 
 async def _last_sign(worker: Process) -> str:

@@ -28,6 +28,7 @@ _REFERENCE = re.compile(
 _OURS = frozenset("title link guid pubdate category dc:date dc:subject".split())
 _XML_NAMES = frozenset(["amp", "lt", "gt", "quot", "apos"])
 _SETTINGS = {"sanitize_html": False, "resolve_relative_uris": False}
+feedparser.api.PREFERRED_XML_PARSERS.clear()  # a driver of long ago, which each parse would look for on the disk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
