@@ -135,7 +135,7 @@ def _state_words(desk: Desk, state: FeedState) -> str:
         return f"failing since {moment(state.failing_since, desk.timezone())}{why}"
     if state.last_new_at is not None:
         return f"last new post {moment(state.last_new_at, desk.timezone())}"
-    return "nothing new so far" if state.primed_at is not None else "not read yet"
+    return "nothing new since the first reading" if state.primed_at is not None else "not read yet"
 
 
 async def search(desk: Desk, asked: Asked) -> Answer:
