@@ -1,6 +1,6 @@
-"""What commands try by hand: preview, a test message, and everything that `check --online` looks at."""
+"""What commands try by hand: a test message, and everything that `check --online` looks at."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -10,12 +10,10 @@ from bot.config.missing import lacking_for
 from bot.config.settings import Settings
 from bot.core.delivery_id import idem
 from bot.core.errors import FetchError, NotifyError, ParseError, UsageError
-from bot.core.model.delivery import Delivery, DeliveryKind, Destination, Options, Owed
-from bot.core.model.entry import Entry
+from bot.core.model.delivery import Delivery, DeliveryKind, Destination, Owed
 from bot.core.model.feed import Feed, Fetched, Validators
 from bot.core.model.message import Payload
 from bot.core.model.route import DestinationUid
-from bot.core.owing import deliveries_of
 from bot.ports import Clock
 
 
@@ -29,7 +27,8 @@ class Tried:
 
 
 @asynccontextmanager
-async def _parts(settings: Settings, clock: Clock) -> AsyncIterator[Parts]:
+async def trial(settings: Settings, clock: Clock) -> AsyncIterator[Parts]:
+    """Everything that runs, for a command that runs none of it."""
     observers = Observers(polled=lambda event: None, sent=lambda event: None)
     async with (
         opened(settings, clock) as store,
@@ -38,60 +37,8 @@ async def _parts(settings: Settings, clock: Clock) -> AsyncIterator[Parts]:
         yield parts
 
 
-async def preview(
-    settings: Settings, clock: Clock, *, feed: str | None, to: str | None, guid: str | None
-) -> Mapping[DestinationUid, Payload]:
-    """The payload of one entry for each destination, from the code that sends. Raises UsageError."""
-    async with _parts(settings, clock) as parts:
-        entry = await _chosen(parts, feed=feed, guid=guid)
-        feeds = {state.feed.id: state.feed for state in await parts.store.feeds()}
-        owed = _owed(entry, feeds[entry.feed_id], settings, to=to, clock=clock)
-        return {
-            delivery.destination: _notifier_payload(parts, Owed(delivery=delivery, entries=(entry,)))
-            for delivery in owed
-        }
-
-
-async def _chosen(parts: Parts, *, feed: str | None, guid: str | None) -> Entry:
-    if guid is not None:
-        entry = await parts.store.entry(guid)
-        if entry is None:
-            raise UsageError(f'no entry "{guid}"; `feedbell latest -n 20` lists the newest')
-        return entry
-    known = [state.feed.id for state in await parts.store.feeds()]
-    wanted = next((feed_id for feed_id in known if feed_id == feed), None)
-    if feed is not None and wanted is None:
-        raise UsageError(f'no feed "{feed}"; feeds: {", ".join(known) or "none"}')
-    entries = await parts.store.latest(feed=wanted)
-    if not entries:
-        raise UsageError("no entry is stored yet; `feedbell once` polls the feeds")
-    return entries[0]
-
-
-def _owed(entry: Entry, feed: Feed, settings: Settings, *, to: str | None, clock: Clock) -> Sequence[Delivery]:
-    """What the routes would owe; a destination that none of them takes this entry to is shown all the same."""
-    routed = deliveries_of(entry, feed, settings.to_routes(), now=clock.now(), story=None)
-    owed = {each.delivery.destination: each.delivery for each in routed}
-    if to is not None:
-        uid = DestinationUid(to)
-        return [owed.get(uid) or _plain_delivery(entry, uid, settings, clock)]
-    every = destinations_of(settings) or (DestinationUid("console"),)
-    return list(owed.values()) or [_plain_delivery(entry, uid, settings, clock) for uid in every]
-
-
-def _plain_delivery(entry: Entry, uid: DestinationUid, settings: Settings, clock: Clock) -> Delivery:
-    now = clock.now()
-    return Delivery(
-        idem=idem(entry.feed_id, entry.key.hex(), uid, DeliveryKind.ENTRY.value),
-        destination=uid,
-        kind=DeliveryKind.ENTRY,
-        due_at=now,
-        created_at=now,
-        options=Options(timezone=settings.timezone.key),
-    )
-
-
-def _notifier_payload(parts: Parts, owed: Owed) -> Payload:
+def payload_of(parts: Parts, owed: Owed) -> Payload:
+    """What the service would get. Raises UsageError where it is not configured."""
     uid = owed.delivery.destination
     notifier = parts.notifiers.get(uid.partition(":")[0])
     if notifier is None:
@@ -110,8 +57,8 @@ async def send_test(settings: Settings, clock: Clock, to: str) -> None:
         created_at=now,
         notice="This is a test message of feedbell. If you can read it, alerts will arrive here.",
     )
-    async with _parts(settings, clock) as parts:
-        payload = _notifier_payload(parts, Owed(delivery=delivery))
+    async with trial(settings, clock) as parts:
+        payload = payload_of(parts, Owed(delivery=delivery))
         try:
             await parts.notifiers[uid.partition(":")[0]].send(Destination(uid=uid), payload, delivery.idem)
         except NotifyError as error:
@@ -131,7 +78,7 @@ def _named(to: str, settings: Settings) -> DestinationUid:
 
 async def try_everything(settings: Settings, clock: Clock) -> Sequence[Tried]:
     """Fetch every feed and look at every destination, without posting or storing anything of them."""
-    async with _parts(settings, clock) as parts:
+    async with trial(settings, clock) as parts:
         feeds = [await _try_feed(parts, feed) for feed in settings.to_feeds()]
         places = [await _try_destination(parts, uid) for uid in destinations_of(settings)]
         return [*feeds, *places, *_twins(places)]

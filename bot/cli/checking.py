@@ -1,7 +1,6 @@
 """`check`, `preview`, `send-test`, `inspect`: before anything goes live."""
 
 import asyncio
-import json
 
 import click
 
@@ -11,7 +10,7 @@ from bot.clock import SystemClock
 from bot.config.load import missing_secrets
 from bot.config.settings import Settings
 from bot.core.errors import ConfigError
-from bot.core.model.message import Payload
+from bot.core.model.delivery import DeliveryKind
 
 
 @click.command()
@@ -43,29 +42,26 @@ def _check_online(settings: Settings) -> int:
 @click.command()
 @click.option("--feed", metavar="F", help="The feed whose newest entry is shown (default: the newest of all).")
 @click.option("--to", metavar="D", help="One destination (default: all that the routes name).")
-@click.option("--guid", metavar="G", help="This entry.")
+@click.option("--guid", metavar="G", help="This entry: its guid, link or key.")
+@click.option("--digest", "kind", flag_value="digest", help="A digest of the newest entries.")
+@click.option("--edit", "kind", flag_value="edit", help="What a change of the entry would send.")
 @click.option("--json", "as_json", is_flag=True, help="The payload itself.")
 @config_option
-def preview(feed: str | None, to: str | None, guid: str | None, as_json: bool, config: str | None) -> None:
+def preview(
+    feed: str | None, to: str | None, guid: str | None, kind: str | None, as_json: bool, config: str | None
+) -> None:
     """Exactly what would be sent, from the production renderer."""
-    from bot.app.trying import preview as payloads_of
+    from bot.app.previewing import Asked
+    from bot.app.previewing import preview as payloads_of
+    from bot.cli.showing import show
 
-    payloads = asyncio.run(payloads_of(settings_of(config), SystemClock(), feed=feed, to=to, guid=guid))
+    asked = Asked(feed=feed, to=to, guid=guid, kind=DeliveryKind(kind or "entry"))
+    payloads = asyncio.run(payloads_of(settings_of(config), SystemClock(), asked))
     if as_json:
         shown = [dict(payload) for payload in payloads.values()]
         print_json(shown[0] if len(shown) == 1 else {uid: dict(payload) for uid, payload in payloads.items()})
-        return
-    for uid, payload in payloads.items():
-        click.secho(f"── {uid} ".ljust(60, "─"), bold=True)
-        click.echo(_readable(payload))
-        click.echo()
-
-
-def _readable(payload: Payload) -> str:
-    text = payload.get("text")
-    if isinstance(text, str) and set(payload) <= {"text"}:
-        return text
-    return json.dumps(payload, ensure_ascii=False, indent=2)
+    else:
+        show(payloads)
 
 
 @click.command("send-test")

@@ -37,13 +37,13 @@ def next_binding(
     head = next((row for row in due if row.kind is not DeliveryKind.DIGEST), None)  # digests are bound already
     if head is not None and is_for_bundle(head):
         members = [row for row in free if row.bundle == head.bundle]
-        return _bind(members[:DIGEST_MEMBERS], now=now)
+        return bind(members[:DIGEST_MEMBERS], now=now)
     singles = [row for row in free if row.bundle is None and row.kind is DeliveryKind.ENTRY and not row.late]
     waited = due and now - min(row.due_at for row in due) >= rules.backlog_after
     blocked = bool(due) and due[0].state is DeliveryState.UNKNOWN
     if not blocked and len(singles) > rules.max_new_single and (destination.unwell_since is not None or waited):
         older = _up_to_a_digest(due, singles[: -rules.max_new_single])
-        return _bind(older[:DIGEST_MEMBERS], now=now, heading="While away")
+        return bind(older[:DIGEST_MEMBERS], now=now, heading="While away")
     return None
 
 
@@ -60,11 +60,8 @@ def is_for_bundle(row: Delivery) -> bool:
     return row.bundle is not None and _is_free(row)
 
 
-def _is_free(row: Delivery) -> bool:
-    return row.state is DeliveryState.PENDING and row.kind is DeliveryKind.ENTRY and row.digest_id is None
-
-
-def _bind(members: Sequence[Delivery], *, now: datetime, heading: str | None = None) -> Bind:
+def bind(members: Sequence[Delivery], *, now: datetime, heading: str | None = None) -> Bind:
+    """Return the digest of these, in their order. Its identity comes from theirs (R-11)."""
     first = members[0]
     options = Options(
         routes=tuple(dict.fromkeys(name for row in members for name in row.options.routes)),
@@ -84,3 +81,7 @@ def _bind(members: Sequence[Delivery], *, now: datetime, heading: str | None = N
         options=options,
     )
     return Bind(digest=digest, members=tuple(row.id for row in members))
+
+
+def _is_free(row: Delivery) -> bool:
+    return row.state is DeliveryState.PENDING and row.kind is DeliveryKind.ENTRY and row.digest_id is None
