@@ -1,5 +1,6 @@
 """The few requests that chat makes of Discord. Answers to interactions need no token but the interaction's own."""
 
+import asyncio
 import json
 import logging
 from collections.abc import Mapping
@@ -22,6 +23,8 @@ CALLBACK_TRIES = 4  # within the three seconds that Discord waits
 CALLBACK_PAUSE = timedelta(milliseconds=300)
 EDIT_TRIES = 8  # within the fifteen minutes that a token lives
 EDIT_PAUSE, LONGEST_PAUSE = timedelta(milliseconds=500), timedelta(seconds=30)
+REFUSED_FOR = timedelta(minutes=15)  # a token that got 401 is left alone; Discord bans who insists (T29)
+REFUSED = "Discord refuses the bot token (401)"
 ACKNOWLEDGED = 40060  # Discord's code for an interaction that has its answer
 
 
@@ -36,6 +39,8 @@ class ChatApi:
         self._base = api_url.rstrip("/")
         self._agent = {"User-Agent": agent}
         self._auth = {**self._agent, "Authorization": f"Bot {token}"}
+        self._turn = asyncio.Lock()  # so that of several who ask at once only one learns of a refusal
+        self._refused_until = 0.0
 
     async def call_back(self, interaction: Interaction, body: Json) -> None:
         """Give the first answer. One that may have arrived is given again: Discord takes only one of them."""
@@ -78,16 +83,17 @@ class ChatApi:
 
     async def _own(self, method: str, path: str, body: list[JsonValue] | None = None) -> Answer:
         payload = None if body is None else json.dumps(body, ensure_ascii=False).encode()
-        answer = await ask(
-            self._session,
-            method,
-            self._base + path,
-            service="Discord",
-            payload=payload,
-            headers={**self._auth, **({"Content-Type": "application/json"} if body is not None else {})},
-        )
-        if answer.status == 401:
-            raise Deferred("Discord refuses the bot token (401)")
+        headers = {**self._auth, **({"Content-Type": "application/json"} if body is not None else {})}
+        async with self._turn:
+            left = self._refused_until - self._clock.monotonic()
+            if left > 0:
+                raise Deferred(REFUSED, retry_after=timedelta(seconds=left))
+            answer = await ask(
+                self._session, method, self._base + path, service="Discord", payload=payload, headers=headers
+            )
+            if answer.status == 401:
+                self._refused_until = self._clock.monotonic() + REFUSED_FOR.total_seconds()
+                raise Deferred(REFUSED, retry_after=REFUSED_FOR)
         if not 200 <= answer.status < 300:
             asked = answer.retry_after(now=self._clock.now())
             raise Deferred(f"Discord answered {answer.status}", retry_after=asked, throttled=answer.status == 429)

@@ -33,6 +33,8 @@ LOOK = timedelta(milliseconds=250)  # how often the watchdog looks
 CONNECT = 20.0  # seconds for a connection to say hello
 OVERLAP = timedelta(seconds=1)  # the old connection still takes acknowledgements while the new one begins
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0  # seconds between tries to connect
+REFUSED_WAIT = 900.0  # seconds: a token that is refused is left alone (T29)
+REFUSED = frozenset("invalid_auth not_authed account_inactive token_revoked token_expired missing_scope".split())
 
 _quiet = logging.getLogger("bot.chat.slack.sdk")
 _quiet.setLevel(logging.CRITICAL)  # its records hold payloads and addresses with tickets
@@ -70,6 +72,7 @@ class Socket:
         self._take = take
         self._works = Works()
         self._clients: set[_Client] = set()
+        self._is_refused = False
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -93,7 +96,8 @@ class Socket:
                 self._works.start(self._retire(old), "old slack socket")
                 old = None
             if client is None:
-                await self._clock.sleep(timedelta(seconds=wait * (1 + self._clock.roll() / 10)))
+                pause = max(wait, REFUSED_WAIT if self._is_refused else 0.0)
+                await self._clock.sleep(timedelta(seconds=pause * (1 + self._clock.roll() / 10)))
                 wait = min(wait * 2, LONGEST_WAIT)
                 continue
             wait = FIRST_WAIT
@@ -111,6 +115,7 @@ class Socket:
         client.message_listeners.append(self._hear)
         self._clients.add(client)
         why = "no answer in time"
+        self._is_refused = False
         try:
             async with asyncio.timeout(CONNECT):
                 client.wss_uri = await client.issue_new_wss_url()
@@ -118,7 +123,9 @@ class Socket:
                 await client.greeted.wait()
                 return client
         except SlackApiError as error:
-            why = f"Slack refuses the app token ({error.response.get('error')})"
+            word = error.response.get("error")
+            self._is_refused = word in REFUSED
+            why = f"Slack refuses the app token ({word})"
         except TimeoutError:
             pass
         except (SlackClientError, aiohttp.ClientError, OSError, ValueError) as error:
