@@ -59,6 +59,7 @@ class Look:
     mail: Mail | None = None
     text: str | None = None
     payload: str = ""  # as JSON, to be read
+    builder: str | None = None  # where Slack itself draws these blocks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +129,7 @@ def _look(platform: str, payload: Payload) -> Look:
     shown = json.dumps(payload, ensure_ascii=False, indent=2, default=str)
     match platform:
         case "slack":
-            return Look(platform=platform, drawn=slack.draw(payload), payload=shown)
+            return Look(platform=platform, drawn=slack.draw(payload), payload=shown, builder=slack.builder(payload))
         case "discord":
             return Look(platform=platform, drawn=discord.draw(payload), payload=shown)
         case "email":

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from html import unescape
+from urllib.parse import unquote
 
 import pytest
 from hypothesis import given
@@ -199,3 +201,13 @@ def test_what_several_destinations_got_of_one_entry_is_one_message_newest_first(
         ("Two", Got.at, {"slack": {"text": "b"}}),
         ("One", Got.at, {"slack": {"text": "edited"}, "discord": {"content": "a"}, "email": {"text": "a"}}),
     ]
+
+
+def test_slacks_blocks_can_be_opened_where_slack_draws_them() -> None:
+    blocks = [{"type": "header", "text": {"type": "plain_text", "text": "a & b #1 漢"}}]
+    link = slack.builder({"text": "", "blocks": blocks})  # type: ignore[dict-item]  # JSON all through
+    assert link is not None
+    address, _, fragment = link.partition("#")
+    assert address == "https://app.slack.com/block-kit-builder/"
+    assert json.loads(unquote(fragment)) == {"blocks": blocks}
+    assert slack.builder({"text": "plain"}) is None

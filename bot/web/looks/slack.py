@@ -1,7 +1,9 @@
 """A Slack payload as a channel shows it: the blocks that our notifier makes, drawn as HTML."""
 
 import html
+import json
 from collections.abc import Iterable, Mapping
+from urllib.parse import quote
 
 from markupsafe import Markup, escape
 
@@ -10,6 +12,7 @@ from bot.core.text.links import http_url
 
 Json = Mapping[str, JsonValue]
 
+BUILDER = "https://app.slack.com/block-kit-builder/"
 _TAGS = (("code", "code"), ("bold", "b"), ("italic", "i"), ("strike", "s"))
 _PARTS = {
     "rich_text_section": "p",
@@ -24,6 +27,12 @@ def draw(payload: Payload) -> Markup:
     if not blocks:
         return Markup("<p>{}</p>").format(html.unescape(str(payload.get("text", ""))))
     return _joined(_block(block) for block in blocks)
+
+
+def builder(payload: Payload) -> str | None:
+    """Return Slack's own drawing board with these blocks on it; they stand behind the #, so nobody is sent them."""
+    blocks = payload.get("blocks")
+    return f"{BUILDER}#{quote(json.dumps({'blocks': blocks}, ensure_ascii=False))}" if blocks else None
 
 
 def _block(block: Json) -> Markup:
