@@ -5,7 +5,7 @@ import asyncio
 import click
 
 from bot.cli.loading import config_option, settings_of
-from bot.cli.output import print_json
+from bot.cli.output import print_json, say
 from bot.clock import SystemClock
 from bot.config.load import missing_secrets
 from bot.config.settings import Settings
@@ -22,11 +22,11 @@ def check(online: bool, config: str | None) -> int:
 
     settings = settings_of(config)
     for warning in settings.warnings:
-        click.echo(str(warning), err=True)
+        say(str(warning), err=True)
     if missing := missing_secrets(settings):
         raise ConfigError(missing)
     load_templates(settings)
-    click.echo(f"configuration: ok ({len(settings.feeds)} feeds, {len(settings.routes)} routes)")
+    say(f"configuration: ok ({len(settings.feeds)} feeds, {len(settings.routes)} routes)")
     return _check_online(settings) if online else 0
 
 
@@ -35,7 +35,7 @@ def _check_online(settings: Settings) -> int:
 
     tried = asyncio.run(try_everything(settings, SystemClock()))
     for each in tried:
-        click.echo(f"{each.what}: {'ok' if each.ok else 'error'}: {each.words}", err=not each.ok)
+        say(f"{each.what}: {'ok' if each.ok else 'error'}: {each.words}", err=not each.ok)
     return 0 if all(each.ok for each in tried) else 1
 
 
@@ -72,4 +72,4 @@ def send_test(destination: str, config: str | None) -> None:
     from bot.app.trying import send_test as send
 
     asyncio.run(send(settings_of(config), SystemClock(), destination))
-    click.echo(f"sent to {destination}")
+    say(f"sent to {destination}")

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import click
 
 from bot.cli.loading import ask, config_option, config_path, settings_of
-from bot.cli.output import print_json
+from bot.cli.output import print_json, say
 from bot.clock import SystemClock
 from bot.config.settings import Settings
 from bot.core.errors import FetchError, ParseError, UsageError
@@ -49,18 +49,18 @@ def inspect(url: str, as_json: bool, config: str | None) -> None:
         )
         return
     _print_findings(found, findings)
-    click.echo(f"# to add to {config_path(config)}:\n")
-    click.echo(block)
+    say(f"# to add to {config_path(config)}:\n")
+    say(block)
 
 
 def _print_findings(found: Discovered, findings: tuple[Finding, ...]) -> None:
-    click.secho(found.parsed.title or found.url, bold=True)
-    click.echo(f"{found.url}, {len(found.parsed.items)} entries\n")
+    say(found.parsed.title or found.url, bold=True)
+    say(f"{found.url}, {len(found.parsed.items)} entries\n")
     for finding in findings:
-        click.echo(f"{_MARKS[finding.level]:8}{finding.topic}: {finding.words}")
+        say(f"{_MARKS[finding.level]:8}{finding.topic}: {finding.words}")
     if found.others:
-        click.echo(f"\nother feeds of this page: {', '.join(found.others)}")
-    click.echo()
+        say(f"\nother feeds of this page: {', '.join(found.others)}")
+    say()
 
 
 def _private_networks(url: str) -> tuple[str, ...]:
@@ -112,15 +112,15 @@ def opml_import(file: BinaryIO, config: str | None) -> None:
     blocks = []
     for feed in listed.feeds:
         if feed.url in urls:
-            click.echo(f"already there: {feed.url}", err=True)
+            say(f"already there: {feed.url}", err=True)
             continue
         feed_id = propose_id(feed.title, feed.url, taken=taken)
         taken.append(feed_id)
         blocks.append(feed_block(feed_id, feed.url, title=feed.title, tags=feed.tags))
     for address in listed.skipped:
-        click.echo(f"skipped, it cannot be polled: {address}", err=True)
-    click.echo("\n".join(blocks))
-    click.echo(f"{len(blocks)} feeds; append this to {config_path(config)}", err=True)
+        say(f"skipped, it cannot be polled: {address}", err=True)
+    say("\n".join(blocks))
+    say(f"{len(blocks)} feeds; append this to {config_path(config)}", err=True)
 
 
 @opml.command("export")
@@ -131,7 +131,7 @@ def opml_export(file: Path | None, config: str | None) -> None:
     states = ask(settings_of(config), lambda store: store.feeds())
     text = to_opml((state.feed, state.title, state.site_url) for state in states)
     if file is None:
-        click.echo(text)
+        say(text)
         return
     file.write_text(text, encoding="utf-8")
-    click.echo(f"written: {file} ({len(states)} feeds)")
+    say(f"written: {file} ({len(states)} feeds)")

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import click
 
+from bot.cli.output import say
 from bot.core.errors import ConfigError, FeedbellError, PortUnavailable, StoreHeld, StoreUnavailable, StoreUnusable
 
 EXIT_TEMPORARY: Final = 75  # sysexits.h EX_TEMPFAIL
@@ -72,7 +73,7 @@ def _version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     if value:
         from bot.version import VERSION
 
-        click.echo(f"feedbell {VERSION}")
+        say(f"feedbell {VERSION}")
         ctx.exit()
 
 
@@ -97,7 +98,7 @@ def main(args: list[str] | None = None, prog_name: str | None = None) -> None:
     except FeedbellError as error:
         lines = error.problems if isinstance(error, ConfigError) else (f"error: {error}",)
         for line in lines:
-            click.echo(str(line), err=True)
+            say(str(line), err=True)
         sys.exit(_exit_code(error))
     except BrokenPipeError:
         sys.exit(0)  # `feedbell latest | head -1` is no error

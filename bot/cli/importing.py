@@ -8,6 +8,7 @@ import click
 
 from bot.cli.feeds import settings_or_none
 from bot.cli.loading import ask, config_option, config_path
+from bot.cli.output import say
 from bot.core.errors import UsageError
 from bot.core.lint import feed_block, propose_id
 from bot.core.otherbots import READERS, OtherFeed
@@ -34,9 +35,9 @@ def import_(bot: str, path: Path, config: str | None) -> None:
             blocks.append(feed_block(ids[feed.url], feed.url, title=feed.title))
     told = [(ids[feed.url], feed) for feed in feeds if feed.told]
     ask(settings, lambda store: _remember(store, told))
-    click.echo("\n".join(blocks))
+    say("\n".join(blocks))
     known = sum(len(feed.told) for _, feed in told)
-    click.echo(
+    say(
         f"{len(blocks)} feeds; append this to {config_path(config)} and keep the ids: {known} entries are known",
         err=True,
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from bot.cli.loading import ask, config_option, config_path, settings_of
-from bot.cli.output import print_table
+from bot.cli.output import print_table, say
 from bot.clock import SystemClock
 from bot.config.settings import Settings
 from bot.core.errors import UsageError
@@ -33,9 +33,9 @@ def replay(since: str, wanted: str | None, dry_run: bool, config: str | None) ->
     routes = _routes_named(wanted, settings)
     new = ask(settings, lambda store: _replay(store, routes, start, dry_run=dry_run))
     for delivery, title in new:
-        click.echo(f"{delivery.destination}: {title}")
+        say(f"{delivery.destination}: {title}")
     count = "1 delivery" if len(new) == 1 else f"{len(new)} deliveries"
-    click.echo(f"{count} would be made" if dry_run else f"{count} made; a running bot, or `feedbell once`, sends them")
+    say(f"{count} would be made" if dry_run else f"{count} made; a running bot, or `feedbell once`, sends them")
 
 
 async def _replay(
@@ -81,7 +81,7 @@ def resume(destination: str, config: str | None) -> None:
         rows = ask(settings_of(config), lambda store: store.destination_rows())
         known = ", ".join(row.destination.uid for row in rows)
         raise UsageError(f'no destination "{destination}"; destinations: {known or "none yet"}')
-    click.echo(f"{destination} is tried again; a running bot, or `feedbell once`, sends what it is owed")
+    say(f"{destination} is tried again; a running bot, or `feedbell once`, sends what it is owed")
 
 
 @click.command()
@@ -90,7 +90,7 @@ def resume(destination: str, config: str | None) -> None:
 def backup(file: Path, config: str | None) -> None:
     """A consistent copy of a running SQLite state."""
     ask(settings_of(config), lambda store: store.backup(file))
-    click.echo(f"written: {file} ({file.stat().st_size} bytes)")
+    say(f"written: {file} ({file.stat().st_size} bytes)")
 
 
 @click.command()

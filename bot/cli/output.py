@@ -1,6 +1,7 @@
 """What commands print: tables for people, JSON for programs, one line for each thing that happened."""
 
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -8,8 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from bot.core.text.characters import clean, one_line
+
 if TYPE_CHECKING:
     from bot.app.once import Round
+
+
+# Of what json.dumps leaves as it is: DEL and C1 controls, line separators, marks that turn the direction of writing.
+_STEERING = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def round_lines(done: "Round") -> Iterator[str]:
@@ -47,22 +54,31 @@ def when(at: datetime | None, now: datetime) -> str:
     return f"in {words}" if seconds > 0 else f"{words} ago"
 
 
+def say(text: str = "", *, err: bool = False, bold: bool = False) -> None:
+    """Print lines; what could steer the terminal is taken out, for feeds and servers wrote a part of them."""
+    shown = clean(text)
+    click.echo(click.style(shown, bold=True) if bold else shown, err=err)
+
+
 def print_json(value: object) -> None:
-    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+    """Print a value whole; what could steer a terminal goes as an escape of JSON."""
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    click.echo(_STEERING.sub(lambda match: f"\\u{ord(match.group()):04x}", text))
 
 
 def print_table(rows: Sequence[Mapping[str, str]], *, empty: str) -> None:
     """Print a table; columns are the keys of the first row. Colour and lines only on a terminal."""
     if not rows:
-        click.echo(empty)
+        say(empty)
         return
+    rows = [{name: one_line(cell) for name, cell in row.items()} for row in rows]
     if sys.stdout.isatty():
         _print_rich(rows)
         return
     columns = list(rows[0])
     widths = [max(len(name), *(len(row[name]) for row in rows)) for name in columns]
     for cells in ([name.upper() for name in columns], *([row[name] for name in columns] for row in rows)):
-        click.echo("  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip())
+        say("  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip())
 
 
 def _print_rich(rows: Sequence[Mapping[str, str]]) -> None:

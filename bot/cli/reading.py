@@ -5,7 +5,7 @@ from datetime import datetime
 import click
 
 from bot.cli.loading import ask, config_option, settings_of
-from bot.cli.output import print_json, print_table, when
+from bot.cli.output import print_json, print_table, say, when
 from bot.clock import SystemClock
 from bot.config.settings import Settings
 from bot.core.model.entry import Entry
@@ -26,12 +26,12 @@ def latest(text: tuple[str, ...], count: int | None, as_json: bool, config: str 
     settings = settings_of(config)
     query, entries, tags = ask(settings, lambda store: _find(store, " ".join(text), count))
     if not entries and query.tag is not None:
-        click.echo(_unknown(query.tag, tags), err=True)
+        say(_unknown(query.tag, tags), err=True)
         return 1
     if as_json:
         print_json([dict(entry_record(entry)) for entry in entries])
     elif not entries:
-        click.echo("no entries yet; `feedbell once` polls the feeds")
+        say("no entries yet; `feedbell once` polls the feeds")
     for entry in [] if as_json else entries:
         _print_entry(entry, settings)
     return 0
@@ -55,14 +55,14 @@ def _unknown(tag: str, tags: list[str]) -> str:
 
 
 def _print_entry(entry: Entry, settings: Settings) -> None:
-    click.secho(display_title(entry), bold=True)
+    say(display_title(entry), bold=True)
     facts = (", ".join(entry.tags), display_date(entry, timezone=settings.timezone), entry.feed_title)
-    click.echo(" · ".join(fact for fact in facts if fact))
+    say(" · ".join(fact for fact in facts if fact))
     if entry.link:
-        click.echo(entry.link)
+        say(entry.link)
     if entry.text:
-        click.echo(str(entry_record(entry)["summary"]))
-    click.echo()
+        say(str(entry_record(entry)["summary"]))
+    say()
 
 
 @click.command()

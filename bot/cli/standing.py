@@ -7,7 +7,7 @@ from datetime import datetime
 import click
 
 from bot.cli.loading import ask, config_option, settings_of
-from bot.cli.output import print_json, print_table, when
+from bot.cli.output import print_json, print_table, say, when
 from bot.cli.reading import feed_record, feed_row
 from bot.clock import SystemClock
 from bot.config.settings import Settings
@@ -47,14 +47,14 @@ def status(as_json: bool, config: str | None) -> None:
         )
         return
     print_table([feed_row(state, now) for state in standing.feeds], empty="no feeds yet")
-    click.echo()
+    say()
     print_table([_destination_row(row, now) for row in standing.destinations], empty="no destinations yet")
-    click.echo()
+    say()
     counts = [f"{count} {state.value}" for state, count in standing.counts.items() if count]
-    click.echo(f"deliveries: {', '.join(counts) or 'none yet'}")
+    say(f"deliveries: {', '.join(counts) or 'none yet'}")
     for delivery, title in standing.stuck:
         what = title or delivery.kind.value
-        click.echo(f"{delivery.state.value}: {what}, to {delivery.destination}: {delivery.error or ''}")
+        say(f"{delivery.state.value}: {what}, to {delivery.destination}: {delivery.error or ''}")
 
 
 async def _standing(store: Store) -> Standing:
@@ -119,7 +119,7 @@ def why(name: str, as_json: bool, config: str | None) -> None:
         print_json(_life_record(life))
         return
     for line in _life_lines(life):
-        click.echo(line)
+        say(line)
 
 
 async def _life(store: Store, settings: Settings, name: str) -> Life | None:
