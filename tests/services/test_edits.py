@@ -220,6 +220,8 @@ async def test_a_change_whose_answer_was_lost_is_made_again_not_looked_for(room:
         ("webhook:x", None, OnEdit.IGNORE),
         ("console", OnEdit.THREAD, OnEdit.IGNORE),
         ("discord:1", OnEdit.IGNORE, OnEdit.IGNORE),
+        ("ntfy:topic", None, OnEdit.IGNORE),
+        ("ntfy:topic", OnEdit.THREAD, OnEdit.THREAD),
     ],
 )
 def test_each_platform_does_what_it_can(uid: str, asked: OnEdit | None, form: OnEdit) -> None:

@@ -17,8 +17,8 @@ class OnEdit(Enum):
     THREAD = "thread"
 
 
-# What a changed entry can do where it was told: change the message, or send another that answers it. What is not here
-# does neither. To a program, a correction is a message like any other.
+# What a changed entry can do where it was told: change the message, or send another that answers it. To a program, a
+# correction is a message like any other.
 _EDITS = {
     "slack": (OnEdit.UPDATE, OnEdit.THREAD),
     "discord": (OnEdit.UPDATE, OnEdit.THREAD),
@@ -26,6 +26,8 @@ _EDITS = {
     "discord-webhook": (OnEdit.UPDATE,),
     "email": (OnEdit.THREAD,),
     "webhook": (OnEdit.THREAD,),
+    "slack-webhook": (),
+    "console": (),
 }
 
 
@@ -33,10 +35,13 @@ def edit_form(uid: DestinationUid, asked: OnEdit | None) -> OnEdit:
     """Return what becomes of an edit at a destination (small print 8).
 
     Not asked, it is made where the message itself can be changed. Asked for the one where only the other is possible,
-    it is the other; but no mail is sent again for a route that wants updates.
+    it is the other; but no mail is sent again for a route that wants updates. Of a notifier that others wrote nobody
+    knows what it can: it is asked for what the route asks.
     """
     scheme = uid.partition(":")[0]
-    possible = _EDITS.get(scheme, ())
+    if scheme not in _EDITS:
+        return asked or OnEdit.IGNORE
+    possible = _EDITS[scheme]
     if asked is None:
         return OnEdit.UPDATE if OnEdit.UPDATE in possible else OnEdit.IGNORE
     if asked in possible or asked is OnEdit.IGNORE:
