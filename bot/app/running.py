@@ -52,17 +52,6 @@ async def run(settings: Settings, clock: Clock, *, path: Path) -> int:
         ) as parts,
     ):
         await prepare(parts)
-        pokes = Pokes(store, clock, wakers.wake)
-        watch.on_new = pokes.found
-        websub = WebSub(
-            store=store,
-            hub=parts.fetcher,
-            clock=clock,
-            ingest=parts.intake.ingest,
-            wake=wakers.wake,
-            public_url=lambda: parts.settings.http.public_url,
-        )
-        parts.intake.is_pushed = websub.is_pushed
         reloader = Reloader(
             parts,
             path,
@@ -71,28 +60,52 @@ async def run(settings: Settings, clock: Clock, *, path: Path) -> int:
             refused=partial(watch.metrics.reloaded, ok=False),
         )
         reload_on_sighup(reloader)
-        ticks = start_ticks(wakers.wake)
-        try:
-            async with (
-                chats_running(parts) as chats,
-                web_running(
-                    parts,
-                    watch,
-                    address=settings.http.address,
-                    poke=pokes.poke,
-                    unsubscribe=Subscriptions(store, clock, key=await store.key()).end,
-                    inbox=lambda: collect(mailbox.messages),
-                    websub=websub,
-                    chat_routes=chats.routes,
-                    chat=chats.why_down,
-                ),
-            ):
-                hubs = Rarely(clock, HUBS, websub.look)
-                await serve(parts, wakers, stopping, reloader.look, hubs.look, watch.tick, beside=watch.beat(parts))
-        finally:
-            ticks.shutdown(wait=False)
-            await pokes.stop()
+        await _live(parts, watch, mailbox, wakers, stopping, reloader)
     return 0
+
+
+async def _live(
+    parts: Parts, watch: Watch, mailbox: Mailbox, wakers: Wakers, stopping: asyncio.Event, reloader: Reloader
+) -> None:
+    """Connect chats and web, tick, and serve until `stopping`."""
+    store, clock = parts.store, parts.clock
+    pokes, websub = Pokes(store, clock, wakers.wake), _websub(parts)
+    watch.on_new = pokes.found
+    subscriptions = Subscriptions(store, clock, key=await store.key())
+    ticks = start_ticks(wakers.wake)
+    try:
+        async with (
+            chats_running(parts) as chats,
+            web_running(
+                parts,
+                watch,
+                address=parts.settings.http.address,
+                poke=pokes.poke,
+                unsubscribe=subscriptions.end,
+                inbox=lambda: collect(mailbox.messages),
+                websub=websub,
+                chat_routes=chats.routes,
+                chat=chats.why_down,
+            ),
+        ):
+            hubs = Rarely(clock, HUBS, websub.look)
+            await serve(parts, wakers, stopping, reloader.look, hubs.look, watch.tick, beside=watch.beat(parts))
+    finally:
+        ticks.shutdown(wait=False)
+        await pokes.stop()
+
+
+def _websub(parts: Parts) -> WebSub:
+    websub = WebSub(
+        store=parts.store,
+        hub=parts.fetcher,
+        clock=parts.clock,
+        ingest=parts.intake.ingest,
+        wake=parts.wake,
+        public_url=lambda: parts.settings.http.public_url,
+    )
+    parts.intake.is_pushed = websub.is_pushed
+    return websub
 
 
 async def serve(
