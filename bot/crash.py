@@ -2,7 +2,9 @@
 
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
 from bot.core.errors import ConfigError
@@ -39,6 +41,7 @@ POINTS: Final = (
     "dead.before_alert",
 )
 
+_spared: ContextVar[bool] = ContextVar("spared", default=False)
 _left: dict[str, int] | None = None  # passages until death, by name; None: nothing is armed
 
 
@@ -55,6 +58,16 @@ def arm(environ: Mapping[str, str]) -> None:
     _left = {name: int(count or "1")}
 
 
+@contextmanager
+def spared() -> Iterator[None]:
+    """What is done inside passes no point: it is no part of what the points are named after."""
+    token = _spared.set(True)
+    try:
+        yield
+    finally:
+        _spared.reset(token)
+
+
 def point(name: str) -> None:
     """Die here by SIGKILL if this point is armed and has been passed often enough."""
     if _left is not None:
@@ -62,7 +75,7 @@ def point(name: str) -> None:
 
 
 def _pass(name: str) -> None:
-    if _left is None or name not in _left:
+    if _left is None or name not in _left or _spared.get():
         return
     _left[name] -= 1
     if _left[name] == 0:

@@ -155,6 +155,12 @@ class Store(Protocol):
     async def put_off_probe(self, uid: DestinationUid, *, reason: str, probe_at: datetime) -> None:
         """A parked destination still takes nothing."""
 
+    async def set_probe(self, uid: DestinationUid, probe: Probe) -> None:
+        """Remember what a look at a destination found."""
+
+    async def same_channel(self, uid: DestinationUid, remote_id: str) -> Sequence[DestinationUid]:
+        """Other destinations of the same scheme that have this id and are neither parked nor gone."""
+
     async def unpark(self, uid: DestinationUid, *, probe: Probe, now: datetime) -> None:
         """A parked destination takes messages again: what it is owed is due."""
 

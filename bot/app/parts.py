@@ -91,6 +91,7 @@ class Parts:
             lanes=settings.delivery.concurrency,
             lanes_per_service=settings.delivery.per_service,
         )
+        self.outbox.introductions.named = _routed(settings)
 
     @property
     def notifiers(self) -> Mapping[str, Notifier]:
@@ -107,6 +108,7 @@ class Parts:
         self.outbox.means = self._means(settings)
         self.settings = settings
         self.routing.routes = settings.to_routes()
+        self.outbox.introductions.named = _routed(settings)
         self.intake.gate = HostGate(self.clock, gap=settings.polling.host_gap)
         self.intake.max_new_single = settings.delivery.max_new_single
         self.fetcher.configure(contact=settings.contact or HOME, limits=_fetch_limits(settings.polling))
@@ -180,6 +182,10 @@ def destinations_of(settings: Settings) -> tuple[DestinationUid, ...]:
     routed = (uid for route in settings.to_routes() for uid in route.to)
     ops = (DestinationUid(settings.ops),) if settings.ops is not None else ()
     return tuple(dict.fromkeys((*routed, *ops)))
+
+
+def _routed(settings: Settings) -> frozenset[DestinationUid]:
+    return frozenset(uid for route in settings.to_routes() for uid in route.to)
 
 
 def renderer(settings: Settings, *, key: bytes) -> Callable[[Owed], Message]:

@@ -29,6 +29,7 @@ from bot.core.model.delivery import (
     Destination,
     Lane,
     Owed,
+    Parked,
     Receipt,
     RetryAt,
     Sent,
@@ -40,6 +41,7 @@ from bot.core.notices import notices_of
 from bot.core.settle import DeliveryRules, fails_alone, settle, settle_look_up
 from bot.ports import Clock, Notifier, Store
 from bot.services.doubt import ROWS, Doubt
+from bot.services.introducing import Introductions
 from bot.services.pacing import Pacer, service_of
 
 log = logging.getLogger(__name__)
@@ -87,6 +89,7 @@ class Outbox:
         self._clock = clock
         self.means = means
         self.doubt: Doubt | None = None
+        self.introductions = Introductions(store)
         self._observe = observe
         self._lanes = lanes
         self._per_service = lanes_per_service
@@ -140,7 +143,7 @@ class Outbox:
         uid = lane.destination.uid
         try:
             async with self._leased(lane):
-                if lane.destination.parked is None or await self._probe(lane):
+                if await self._takes(lane):
                     await self._send_in_order(lane)
         except LeaseLost:
             log.warning("lease lost", extra={"destination": uid})
@@ -165,17 +168,14 @@ class Outbox:
             until = self._clock.now() + LEASE
             await self._store.renew_lane(lane.destination.uid, epoch=lane.destination.epoch, until=until)
 
-    async def _probe(self, lane: Lane) -> bool:
-        """Look at a parked destination by reading only (R-18); True: it takes messages again."""
-        uid = lane.destination.uid
-        now = self._clock.now()
-        try:
-            probe = await self._notifier(uid).probe(lane.destination)
-        except NotifyError as error:
-            await self._store.put_off_probe(uid, reason=str(error), probe_at=now + self.means.rules.probe_every)
-            return False
-        await self._store.unpark(uid, probe=probe, now=now)
-        return True
+    async def _takes(self, lane: Lane) -> bool:
+        destination, now, rules = lane.destination, self._clock.now(), self.means.rules
+        notifier = self.means.notifiers.get(destination.uid.partition(":")[0])
+        if destination.parked is not None:
+            return await self.introductions.reopens(destination, notifier, now=now, again=now + rules.probe_every)
+        if (why := await self.introductions.meet(destination, notifier)) is not None:
+            await self._record(destination, lane.owed[0], Parked(reason=why, probe_at=now + rules.probe_every))
+        return why is None
 
     async def _send_in_order(self, lane: Lane) -> None:
         if await self._is_told(lane, limit=ROWS):

@@ -115,6 +115,17 @@ def set_probe(tx: Tx, uid: str, probe: Probe) -> None:
     )
 
 
+def same_channel(tx: Tx, uid: str, remote_id: str) -> Sequence[DestinationUid]:
+    found = tx.rows(
+        "SELECT uid FROM destination WHERE remote_id = :remote_id AND uid != :uid AND uid LIKE :scheme"
+        " AND parked IS NULL AND gone_at IS NULL ORDER BY uid",
+        remote_id=remote_id,
+        uid=uid,
+        scheme=f"{uid.partition(':')[0]}:%",
+    )
+    return [DestinationUid(row["uid"]) for row in found]
+
+
 def unpark(tx: Tx, uid: str, probe: Probe | None) -> bool:
     if probe is not None and probe != Probe():
         set_probe(tx, uid, probe)

@@ -126,6 +126,9 @@ class Extras:
         """Remember what a look at a destination found."""
         await self._db.write(destinations.set_probe, uid, probe)
 
+    async def same_channel(self, uid: DestinationUid, remote_id: str) -> Sequence[DestinationUid]:
+        return await self._db.read(destinations.same_channel, uid, remote_id)
+
     async def resume(self, uid: DestinationUid, *, now: datetime) -> bool:
         """Unpark, subscribe again, and owe what was held; False: no such destination."""
         return await self._db.write(subscriptions.resume, uid, now)
