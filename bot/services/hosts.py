@@ -51,6 +51,10 @@ class HostGate:
         if wait > 0:
             await self._clock.sleep(timedelta(seconds=wait))
         async with host.busy:
+            pause = host.paused_until - self._clock.monotonic()
+            if pause > 0:  # asked for while this one waited for its turn
+                yield Turn(put_off_until=self._clock.now() + timedelta(seconds=pause))
+                return
             yield Turn()
             host.free_at = max(host.free_at, self._clock.monotonic() + self._gap)
 

@@ -1,0 +1,61 @@
+"""Run the simulation by hand: python -m tests.chaos.simulation --days 365 --feeds 200 --destinations 50 --seed 1."""
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.chaos.simulation.clock import run_virtually
+from tests.chaos.simulation.scene import Scale
+from tests.chaos.simulation.world import Report, World
+
+HOURLY = (60, 60, 120)
+LONG = 60  # days from which on a run is a long one
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--days", type=float, default=7)
+    parser.add_argument("--feeds", type=int, default=50)
+    parser.add_argument("--destinations", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seeds", type=int, default=1, help="how many, from --seed on")
+    options = parser.parse_args(arguments)
+    failed = 0
+    for seed in range(options.seed, options.seed + options.seeds):
+        started = time.process_time()
+        report = simulate(scale_of(options.days, options.feeds, options.destinations), seed=seed)
+        print(f"{report}\nCPU: {time.process_time() - started:.1f} s\n", flush=True)
+        failed += bool(report.complaints)
+    return 1 if failed else 0
+
+
+def scale_of(days: float, feeds: int, destinations: int) -> Scale:
+    """A long run polls hourly and sees less trouble a day, so that it ends within minutes."""
+    if days < LONG:
+        return Scale(days=days, feeds=feeds, destinations=destinations)
+    return Scale(
+        days=days,
+        feeds=feeds,
+        destinations=destinations,
+        intervals=HOURLY,
+        posts_per_day=0.5,
+        harm=0.5,
+        kills_per_day=3,
+        stops_per_day=0.2,
+        jumps_per_day=0.1,
+        full_disks_per_day=0.1,
+        prune_each=72,
+    )
+
+
+def simulate(scale: Scale, *, seed: int) -> Report:
+    """One run in a folder of its own; in memory where that is possible, for nothing of it must last."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None, prefix="feedbell-") as folder:
+        return run_virtually(lambda loop: World(loop, scale, seed=seed, folder=Path(folder)).run())
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
