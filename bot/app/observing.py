@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from bot.app.parts import Observers, Parts
 from bot.config.settings import Settings, reveal
@@ -44,7 +45,18 @@ def secrets_of(settings: Settings) -> list[str]:
         http.poke_token,
     )
     every = (*single, *settings.webhooks.values(), *settings.secrets.values())
-    return [value for secret in every if (value := reveal(secret)) is not None]
+    known = [value for secret in every if (value := reveal(secret)) is not None]
+    return [*known, *_passwords_of(settings.state)]
+
+
+def _passwords_of(state: str) -> list[str]:
+    """The password in a PostgreSQL address, as written and as meant: libpq's words may hold either, bare."""
+    try:
+        parts = urlsplit(state)
+        written = [parts.password, *parse_qs(parts.query).get("password", [])]
+    except ValueError:  # libpq may read what the library can't
+        written = [state]
+    return [form for one in written if one for form in {one, unquote(one)}]
 
 
 def log_poll(event: PollEvent) -> None:
