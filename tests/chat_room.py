@@ -64,7 +64,7 @@ class Web:
     errors: dict[str, FetchError] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
 
-    async def get_page(self, url: str, *, from_chat: bool) -> Fetched:
+    async def get_page(self, url: str, *, from_chat: bool, allow_private: tuple[str, ...] = ()) -> Fetched:
         assert from_chat
         return self._get(url)
 

@@ -1,5 +1,6 @@
 """From an address that a person types to the feed behind it."""
 
+import asyncio
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -41,7 +42,7 @@ class Discovery:
             return Discovered(url=url, fetched=page, parsed=await self._parse(page))
         except NotAFeed as error:
             reason = error
-        links = tuple(dict.fromkeys(link.url for link in find_feeds(page.body, page.url)))
+        links = tuple(dict.fromkeys(link.url for link in await asyncio.to_thread(find_feeds, page.body, page.url)))
         for candidate in (links or usual_places(page.url))[:MAX_TRIES]:
             try:
                 fetched = await self._fetcher.get_page(candidate, from_chat=from_chat, allow_private=allow_private)

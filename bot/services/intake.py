@@ -1,7 +1,6 @@
 """Intake: asks for due feeds, and turns what comes into one transaction each."""
 
 import asyncio
-import hashlib
 import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
@@ -14,12 +13,12 @@ from bot.core.errors import FetchError, LeaseLost, ParseError, StoreError
 from bot.core.failure import plan_failure
 from bot.core.identity import identify_document
 from bot.core.model.entry import Known, ParsedFeed
-from bot.core.model.feed import FeedId, FeedMemory, FeedState, Fetched, NotModified, Validators
+from bot.core.model.feed import FeedId, FeedState, Fetched, NotModified, Validators
 from bot.core.model.plan import IntakePlan
 from bot.core.model.route import Route
 from bot.core.moves import polled_url
 from bot.core.novelty import names_of
-from bot.core.parse.cut import Glance, glance
+from bot.core.parse.cut import glance
 from bot.core.plan import Document, plan_intake, plan_truncated, plan_unchanged
 from bot.ports import Clock, Fetcher, Parser, Store, WakeUp
 from bot.services.hosts import HostGate
@@ -219,14 +218,15 @@ class Intake:
 
     async def read_document(self, state: FeedState, answer: Fetched) -> IntakePlan:
         """Turn a body into a plan: what a poll fetched, or what a hub pushed."""
-        body_hash, seen = await _looked_at(answer.body, state.memory)
-        same_head = seen is not None and seen.head_hash == state.memory.head_hash
-        same_items = seen is not None and seen.items_hash == state.memory.items_hash
-        if body_hash == state.memory.body_hash or (same_head and same_items):
+        # A large one must not hold up the loop.
+        seen = glance(answer.body) if len(answer.body) < LARGE else await asyncio.to_thread(glance, answer.body)
+        body_hash, memory = seen.body_hash, state.memory
+        same_head = body_hash == memory.body_hash or (seen.head_hash is not None and seen.head_hash == memory.head_hash)
+        if body_hash == memory.body_hash or (same_head and seen.items_hash == memory.items_hash):
             now, roll = self._clock.now(), self._clock.roll()
             return plan_unchanged(state, answer, now=now, roll=roll, body_hash=body_hash)
         # Another head may say of every item how it is to be read.
-        may_trim = same_head and state.memory.trim_ok and state.memory.section is not None
+        may_trim = same_head and memory.trim_ok and memory.section is not None
         listed = dict(state.listing) if may_trim else {}
         parsed = await self._parser.parse(answer.body, url=answer.url, content_type=answer.content_type, listed=listed)
         crash.point("poll.parsed")
@@ -279,18 +279,6 @@ class Intake:
                 break
             page = older.next_page
         return document
-
-
-async def _looked_at(body: bytes, memory: FeedMemory) -> tuple[str, Glance | None]:
-    """The hash of a body and, where it is not the last one's, its parts'; a large one does not hold up the loop."""
-    if len(body) > LARGE:
-        return await asyncio.to_thread(_hashes, body, memory)
-    return _hashes(body, memory)
-
-
-def _hashes(body: bytes, memory: FeedMemory) -> tuple[str, Glance | None]:
-    body_hash = hashlib.blake2b(body, digest_size=16).hexdigest()
-    return body_hash, None if body_hash == memory.body_hash or memory.head_hash is None else glance(body)
 
 
 def _document(state: FeedState, answer: Fetched, parsed: ParsedFeed, body_hash: str) -> Document:

@@ -12,9 +12,10 @@ from bot.core.tags import fold, nearest
 from bot.core.text.characters import one_line
 from bot.ports import Clock, Parser, WakeUp
 from bot.services.commands.asking import Answer, Asked, Who
-from bot.services.commands.desk import CommandStore, Desk, Pages, amount, echo
+from bot.services.commands.desk import CommandStore, Desk, amount, echo
 from bot.services.commands.limits import COMPLETIONS, PER_PLACE, PER_USER, Limits
 from bot.services.commands.registry import COMMANDS, Command
+from bot.services.discovery import PageFetcher
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +33,7 @@ class Commands:
         store: CommandStore,
         clock: Clock,
         routes: Callable[[], Awaitable[Sequence[Route]]],
-        pages: Pages,
+        pages: PageFetcher,
         parser: Parser,
         wake: WakeUp,
         admins: Callable[[], Collection[str]],

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from bot.core.model.delivery import Destination
 from bot.core.model.entry import Entry
-from bot.core.model.feed import Feed, FeedId, FeedState, Fetched
+from bot.core.model.feed import Feed, FeedId, FeedState
 from bot.core.model.message import Block, Message, MessageKind, Paragraph, Text
 from bot.core.model.route import DestinationUid, Route
 from bot.core.tags import fold, fold_all
@@ -15,6 +15,7 @@ from bot.core.text.characters import clean, one_line
 from bot.core.text.graphemes import cut
 from bot.ports import Clock, Parser, WakeUp
 from bot.services.commands.asking import Answer, Who
+from bot.services.discovery import PageFetcher
 
 NAMED = 1_500  # characters of a list of tags; any message has room for it
 ECHO = 100  # characters of what somebody typed that an answer repeats
@@ -69,13 +70,6 @@ class CommandStore(Protocol):
     async def remove_follow(self, uid: DestinationUid, tag: str) -> bool: ...
 
 
-class Pages(Protocol):
-    """The guarded fetcher."""
-
-    async def get_page(self, url: str, *, from_chat: bool) -> Fetched:
-        """Raises FetchError, AddressRefused."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
     """What may be shown at a place. `only` is None where everything may."""
@@ -101,7 +95,7 @@ class Desk:
     store: CommandStore
     clock: Clock
     routes: Callable[[], Awaitable[Sequence[Route]]]
-    pages: Pages
+    pages: PageFetcher
     parser: Parser
     wake: WakeUp
     admins: Callable[[], Collection[str]]

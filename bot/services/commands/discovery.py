@@ -4,16 +4,15 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.core.autodiscovery import find_feeds, usual_places
 from bot.core.errors import FetchError, ParseError
 from bot.core.model.entry import Entry, Key, ParsedEntry, ParsedFeed
-from bot.core.model.feed import Feed, Fetched
+from bot.core.model.feed import Feed
+from bot.core.moves import PERMANENT
 from bot.core.recording import entry_of
 from bot.core.tags import decide_section
 from bot.ports import Clock, Parser
-from bot.services.commands.desk import Pages
+from bot.services.discovery import Discovery, PageFetcher
 
-CANDIDATES = 4  # addresses that a page names, or that are usual, which are tried
 PATIENCE = 40.0  # seconds for all of it
 
 
@@ -25,44 +24,16 @@ class Found:
     parsed: ParsedFeed
 
 
-async def discover(url: str, *, pages: Pages, parser: Parser) -> Found | None:
+async def discover(url: str, *, pages: PageFetcher, parser: Parser) -> Found | None:
     """Return the feed at `url`, or the one that the page there names; None whatever goes wrong."""
     try:
         async with asyncio.timeout(PATIENCE):
-            return await _discover(url, pages, parser)
-    except TimeoutError:
+            found = await Discovery(pages, parser).find(url, from_chat=True)
+    except (TimeoutError, FetchError, ParseError):
         return None
-
-
-async def _discover(url: str, pages: Pages, parser: Parser) -> Found | None:
-    page = await _get(url, pages)
-    if page is None:
-        return None
-    found = await _read(url, page, parser)
-    if found is not None:
-        return found
-    links = [link.url for link in await asyncio.to_thread(find_feeds, page.body, page.url)] or usual_places(page.url)
-    for candidate in links[:CANDIDATES]:
-        fetched = await _get(candidate, pages)
-        if fetched is not None and (found := await _read(candidate, fetched, parser)) is not None:
-            return found
-    return None
-
-
-async def _get(url: str, pages: Pages) -> Fetched | None:
-    try:
-        return await pages.get_page(url, from_chat=True)
-    except FetchError:
-        return None
-
-
-async def _read(url: str, fetched: Fetched, parser: Parser) -> Found | None:
-    try:
-        parsed = await parser.parse(fetched.body, url=fetched.url, content_type=fetched.content_type, listed={})
-    except ParseError:
-        return None
-    moved = bool(fetched.hops) and all(status in (301, 308) for status, _ in fetched.hops)
-    return Found(url=fetched.url if moved else url, parsed=parsed)
+    hops = found.fetched.hops
+    moved = bool(hops) and all(status in PERMANENT for status, _ in hops)
+    return Found(url=found.fetched.url if moved else found.url, parsed=found.parsed)
 
 
 def newest(found: Found, feed: Feed, *, clock: Clock) -> Entry | None:
