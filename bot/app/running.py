@@ -16,6 +16,7 @@ from bot.app.serving import web_running
 from bot.app.ticking import Rarely, Wakers, start_ticks, stop_on_signals
 from bot.config.settings import Settings
 from bot.core.errors import StoreUnavailable
+from bot.core.model.feed import FeedId
 from bot.ports import Clock
 from bot.services.mailbox import Mailbox, keeping
 from bot.services.poking import Pokes
@@ -156,6 +157,12 @@ def _patient(work: Callable[[], Awaitable[object]], clock: Clock) -> Callable[[]
             await clock.sleep(PAUSE)
 
     return tried
+
+
+def _is_new(pokes: Pokes, hubs: Rarely, feed_id: FeedId) -> None:
+    """A poll brought something: a poke's patience may end, and a new feed's hub is known now."""
+    pokes.found(feed_id)
+    hubs.soon()
 
 
 def _take_over(redactor: Redactor, metrics: Metrics, settings: Settings) -> None:

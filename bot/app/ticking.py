@@ -45,6 +45,10 @@ class Rarely:
         self._work = work
         self._next_at = -math.inf
 
+    def soon(self) -> None:
+        """The next wake-up is not too early."""
+        self._next_at = -math.inf
+
     async def look(self) -> None:
         now = self._clock.monotonic()
         if now >= self._next_at:

@@ -13,7 +13,24 @@ from bot.config.values import show_duration
 _LISTS = ("feeds", "routes", "webhooks", "secrets")
 # An address may carry a token in its query, headers may carry anything: that they changed is enough.
 _NEVER_SHOWN = ("state", "url", "headers", "auth")
-_FIXED = (("state",), ("http", "listen"))  # the store and the port stay as they were at start
+# What is taken up at start and kept: the store, the port, the log, how much goes on at once, and the chat connections.
+# The notifiers take a new token over at once; only what people type in chat waits for the restart.
+_FIXED = (
+    ("state",),
+    ("http", "listen"),
+    ("log", "level"),
+    ("log", "format"),
+    ("polling", "concurrency"),
+    ("delivery", "concurrency"),
+    ("delivery", "per_service"),
+    ("delivery", "timeout"),
+    ("slack", "api_url"),
+    ("slack", "app_token"),
+    ("slack", "signing_secret"),
+    ("discord", "api_url"),
+    ("discord", "bot_token"),
+    ("discord", "public_key"),
+)
 
 
 def diff(old: Settings, new: Settings) -> tuple[str, ...]:

@@ -124,7 +124,7 @@ class WebSub:
             return False
         is_proof = self._check(headers.get("x-hub-signature", ""), await self._secret(feed_id), body)
         now = self._clock.now()
-        state = await self._store.claim_feed(feed_id, now=now, lease=CLAIM) if is_proof else None
+        state = await self._store.claim_feed(feed_id, now=now, lease=CLAIM) if is_proof and body else None
         if state is None:
             # Or somebody polls it this moment: what was pushed is found by the next poll, which comes at once.
             known = await self._store.poke(feed_id, now=now)

@@ -73,3 +73,9 @@ def test_store_and_port_wait_for_a_restart() -> None:
         "http.listen",
     )
     assert needs_restart(read(""), read('timezone = "Europe/Berlin"')) == ()
+
+
+def test_chat_connections_keep_their_tokens_until_a_restart() -> None:
+    old = read("", {"FEEDBELL_SLACK__APP_TOKEN": "xapp-1", "FEEDBELL_DISCORD__BOT_TOKEN": "a.b.c"})
+    new = read("", {"FEEDBELL_SLACK__APP_TOKEN": "xapp-2", "FEEDBELL_DISCORD__BOT_TOKEN": "a.b.d"})
+    assert needs_restart(old, new) == ("slack.app_token", "discord.bot_token")
