@@ -175,22 +175,19 @@ class Database:
         _answer(jobs, results)
 
     def _try_all(self, connection: Connection, jobs: list[_Job]) -> list[_Outcome]:
-        """Do all in one savepoint, as hardly any fails; if one does, each is done again in a savepoint of its own."""
-        connection.savepoint()
+        """Do all without a savepoint, as hardly any fails; if one does, each is done again in one of its own."""
+        failure: Exception
         try:
-            results: list[_Outcome] = [(job.work(connection), None) for job in jobs]
+            return [(job.work(connection), None) for job in jobs]
         except self._engine.errors as error:
             if self._engine.lost_race(error) or not connection.usable:
                 raise
-        except Exception as error:  # noqa: BLE001 - it belongs to whoever asked, who is told below
-            if len(jobs) == 1:
-                connection.undo()
-                return [(None, error)]
-        else:
-            connection.release()
-            return results
-        connection.undo()
-        return [self._try(connection, job) for job in jobs]
+            failure = self._engine.to_error(error)
+        except Exception as error:  # noqa: BLE001 - it belongs to whoever asked, as in any executor
+            failure = error
+        connection.run("ROLLBACK")
+        connection.begin()
+        return [(None, failure)] if len(jobs) == 1 else [self._try(connection, job) for job in jobs]
 
     def _try(self, connection: Connection, job: _Job) -> _Outcome:
         connection.savepoint()

@@ -1,6 +1,6 @@
 """Entries: which are known, which are newest, and how they are stored under all their names."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from bot.core.model.entry import Entry, Key, Known
@@ -54,18 +54,15 @@ def insert(tx: Tx, feed_no: int, entries: Sequence[Entry]) -> list[int]:
         f"INSERT INTO entry ({COLUMNS})", [to_columns(entry, feed_no) for entry in entries], "RETURNING id, key"
     )
     numbers = {bytes(row["key"]): int(row["id"]) for row in rows}
-    for entry in entries:
-        _tag(tx, feed_no, entry, numbers[entry.key], step=1)
+    _tag(tx, feed_no, [(entry, numbers[entry.key], to_ms(entry.sort_at)) for entry in entries])
     tx.run("UPDATE feed SET entries = entries + :n WHERE no = :no", n=len(entries), no=feed_no)
     return [numbers[entry.key] for entry in entries]
 
 
 def name(tx: Tx, feed_no: int, names: Iterable[tuple[Key, int]]) -> None:
     """Store names of entries; a name that is taken stays with the entry that has it."""
-    tx.run_many(
-        "INSERT INTO seen (feed_no, hash, entry_id) VALUES (:feed_no, :hash, :entry_id) ON CONFLICT DO NOTHING",
-        [{"feed_no": feed_no, "hash": hash_, "entry_id": entry_id} for hash_, entry_id in names],
-    )
+    rows: list[tuple[Value, ...]] = [(feed_no, hash_, entry_id) for hash_, entry_id in names]
+    tx.insert("INSERT INTO seen (feed_no, hash, entry_id)", rows, "ON CONFLICT DO NOTHING")
 
 
 def change(tx: Tx, feed_no: int, entry: Entry) -> None:
@@ -74,13 +71,13 @@ def change(tx: Tx, feed_no: int, entry: Entry) -> None:
     if row is None:
         return
     stored = to_entry(row)
-    _tag(tx, feed_no, stored, entry.id, step=-1)
+    _untag(tx, feed_no, stored)
     columns: dict[str, Value] = dict(zip(COLUMNS.split(", "), to_columns(entry, feed_no), strict=True))
     for kept in ("feed_no", "key", "sort_at", "first_seen_at"):
         del columns[kept]
     settings = ", ".join(f"{column} = :{column}" for column in columns)
     tx.run(f"UPDATE entry SET {settings}, pruned = 0 WHERE id = :id", id=entry.id, **columns)
-    _tag(tx, feed_no, entry, entry.id, step=1, sort_at=stored.sort_at)
+    _tag(tx, feed_no, [(entry, entry.id, to_ms(stored.sort_at))])
 
 
 def withdraw(tx: Tx, feed_no: int, entry_ids: Iterable[int], at: datetime) -> None:
@@ -90,24 +87,34 @@ def withdraw(tx: Tx, feed_no: int, entry_ids: Iterable[int], at: datetime) -> No
     )
 
 
-def _tag(tx: Tx, feed_no: int, entry: Entry, entry_id: int, *, step: int, sort_at: datetime | None = None) -> None:
-    """Write an entry's tags and sections (`step` 1), or take them away (-1)."""
-    at = to_ms(sort_at or entry.sort_at)
+def _tag(tx: Tx, feed_no: int, tagged: Iterable[tuple[Entry, int, int]]) -> None:
+    """Write the tags and sections of entries, each given with its number and its place in time."""
+    rows: list[tuple[Value, ...]] = []
+    counts: dict[str, tuple[str, int]] = {}
+    for entry, entry_id, at in tagged:
+        for tag, shown in folded_tags(entry.tags, entry.section).items():
+            rows.append((tag, at, entry_id, feed_no))
+            if shown is not None:
+                first, count = counts.get(tag, (shown, 0))
+                counts[tag] = first, count + 1
+    tx.insert("INSERT INTO entry_tag (tag, sort_at, entry_id, feed_no)", rows, "ON CONFLICT DO NOTHING")
+    _count(tx, feed_no, counts)
+
+
+def _untag(tx: Tx, feed_no: int, entry: Entry) -> None:
     names = folded_tags(entry.tags, entry.section)
-    if step > 0:
-        columns, values = "tag, sort_at, entry_id, feed_no", ":tag, :at, :id, :no"
-        sql = f"INSERT INTO entry_tag ({columns}) VALUES ({values}) ON CONFLICT DO NOTHING"
-    else:
-        sql = "DELETE FROM entry_tag WHERE tag = :tag AND sort_at = :at AND entry_id = :id AND feed_no = :no"
-    tx.run_many(sql, [{"tag": tag, "at": at, "id": entry_id, "no": feed_no} for tag in names])
     tx.run_many(
-        "INSERT INTO feed_tag (feed_no, tag, shown, count) VALUES (:no, :tag, :shown, :step)"
-        " ON CONFLICT (feed_no, tag) DO UPDATE SET count = feed_tag.count + excluded.count",
-        [
-            {"no": feed_no, "tag": tag, "shown": shown, "step": step}
-            for tag, shown in names.items()
-            if shown is not None
-        ],
+        "DELETE FROM entry_tag WHERE tag = :tag AND sort_at = :at AND entry_id = :id AND feed_no = :no",
+        [{"tag": tag, "at": to_ms(entry.sort_at), "id": entry.id, "no": feed_no} for tag in names],
+    )
+    _count(tx, feed_no, {tag: (shown, -1) for tag, shown in names.items() if shown is not None})
+
+
+def _count(tx: Tx, feed_no: int, counts: Mapping[str, tuple[str, int]]) -> None:
+    tx.insert(
+        "INSERT INTO feed_tag (feed_no, tag, shown, count)",
+        [(feed_no, tag, shown, count) for tag, (shown, count) in counts.items()],
+        "ON CONFLICT (feed_no, tag) DO UPDATE SET count = feed_tag.count + excluded.count",
     )
 
 

@@ -8,6 +8,13 @@ from bot.core.errors import StoreError, StoreUnavailable, StoreUnusable
 from bot.store.sql import Row, Value, portions
 
 BUSY_MS = 5000  # how long a write waits for somebody outside (a backup tool, a command) to let go
+PRAGMAS = (
+    f"busy_timeout = {BUSY_MS}",
+    "foreign_keys = ON",
+    "synchronous = FULL",
+    "cache_size = -8000",  # KB; with SQLite's 2 MB each commit reads back what the last one had touched
+    "wal_autocheckpoint = 4000",  # pages; the same ones are written again and again, and folded in once
+)
 
 _UNUSABLE = {"SQLITE_CORRUPT", "SQLITE_NOTADB"}
 RECOVERY = (
@@ -27,7 +34,7 @@ class SqliteConnection:
     def __init__(self, path: Path, *, readonly: bool) -> None:
         self._raw = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
         self._columns: dict[str, tuple[str, ...]] = {}
-        for pragma in (f"busy_timeout = {BUSY_MS}", "foreign_keys = ON", "synchronous = FULL"):
+        for pragma in PRAGMAS:
             self._raw.execute(f"PRAGMA {pragma}")
         self._readonly = readonly
         if readonly:

@@ -4,7 +4,7 @@ import html
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from hashlib import blake2b
+from hashlib import sha256
 
 from bot.core.model.entry import ParsedEntry
 
@@ -47,24 +47,27 @@ def outline(body: bytes) -> Outline | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Glance:
-    """The two hashes of an Outline, at a price that does not grow with the number of items."""
+    """A body's hash and, where it can be told without a parse, that of its items; one pass makes both."""
 
-    items_hash: str
-    head_hash: str
+    body_hash: str
+    items_hash: str | None
+    head: bytes
+
+    @property
+    def head_hash(self) -> str | None:
+        return None if self.items_hash is None else _hash(_DATES.sub(b"", self.head)).hex()
 
 
-def glance(body: bytes) -> Glance | None:
-    """Return the hashes that say whether anything but the head's dates has moved; None: only a parse can tell.
+def glance(body: bytes) -> Glance:
+    """Return the hashes that say whether anything but the head's dates has moved.
 
     Safe outside the guarded worker: a head that could be slow to search is not looked at.
     """
     first = _FIRST.search(body, 0, MAX_HEAD)
     if first is None or body.count(b"<items>", 0, first.start()) > 1:
-        return None
-    return Glance(
-        items_hash=_hash(memoryview(body)[first.start() :]).hex(),
-        head_hash=_hash(_DATES.sub(b"", body[: first.start()])).hex(),
-    )
+        return Glance(body_hash=_hash(body).hex(), items_hash=None, head=b"")
+    head, items = body[: first.start()], _hash(memoryview(body)[first.start() :])
+    return Glance(body_hash=_hash(items + head).hex(), items_hash=items.hex(), head=head)
 
 
 def without(body: bytes, shape: Outline, known: Collection[bytes]) -> bytes:
@@ -128,4 +131,5 @@ def _next(body: bytes, opening: bytes, at: int) -> int:
 
 
 def _hash(data: bytes | memoryview) -> bytes:
-    return blake2b(data, digest_size=16).digest()
+    # Processors have instructions for this one: a third of the time of Python's BLAKE2.
+    return sha256(data, usedforsecurity=False).digest()[:16]
