@@ -54,9 +54,9 @@ def _lines(message: Message) -> list[str]:
     for card in message.cards:
         lines += _card(card)
     for section in message.sections:
-        lines += [f"[{section.heading}]"] if section.heading else []
-        for card in section.cards:
-            lines += [*([""] if lines else []), *_card(card)]
+        named = [f"[{section.heading}]"] if section.heading else []
+        for place, card in enumerate(section.cards):
+            lines += [*([""] if lines else []), *(named if place == 0 else []), *_card(card)]
     if message.more:
         lines.append(" ".join(filter(None, (more_words(message.more), message.more_url))))
     return lines

@@ -36,7 +36,7 @@ async def test_no_text_of_a_feed_reaches_the_terminal_as_a_command() -> None:
 async def test_a_digest_and_a_list_say_what_they_leave_out() -> None:
     console = ConsoleNotifier(io.StringIO())
     text = str(console.to_payload(digest((entry(), entry(title="Two", tags=("roce",)))))["text"])
-    assert text.startswith("New · 2 entries\n[bgp]\n\nA title\n")
+    assert text.startswith("New · 2 entries\n\n[bgp]\nA title\n")
     listed = render_list([entry()], timezone=BERLIN, now=SEEN, more=2, more_url="https://bell.example/")
     assert str(console.to_payload(listed)["text"]).endswith("… and 2 more https://bell.example/")
 
@@ -60,3 +60,12 @@ async def test_a_closed_stream_is_tried_again_later() -> None:
     with pytest.raises(MessageRejected):
         await console.edit(THERE, {}, "1")
     assert (await console.probe(THERE)).can_look_up is False
+
+
+def test_a_digest_has_a_blank_line_before_each_entry_and_a_heading_with_its_first() -> None:
+    said = digest((entry(title="One", tags=("a",)), entry(title="Two", tags=("a",)), entry(title="Three", tags=("b",))))
+    text = str(ConsoleNotifier(io.StringIO()).to_payload(said)["text"])
+    paragraphs = [paragraph.split("\n")[:2] for paragraph in text.split("\n\n")]
+    assert paragraphs[0] == ["New · 3 entries"]
+    assert [lines[0] for lines in paragraphs[1:]] == ["[a]", "Two", "[b]"]
+    assert [lines[1] for lines in paragraphs[1::2]] == ["One", "Three"]
