@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from bot.core.errors import LeaseLost
 from bot.core.model.feed import Feed, FeedMemory
+from bot.core.schedule import poll_interval
 from bot.store import records
 from bot.store.feed_rows import to_columns
 from bot.store.sql import Row, Tx, chunks, one_of, to_ms
@@ -56,6 +57,8 @@ def _update(tx: Tx, row: Row, feed: Feed, position: int, now: datetime) -> None:
     )
     if row["url"] != feed.url:
         _move(tx, row, now)
+    elif feed.interval < timedelta(milliseconds=row["interval_ms"]):
+        _hasten(tx, row, feed)
     if row["gone_at"] is not None:
         # It was away; like after a pause, what it says now is no flood of news (N17).
         tx.run(
@@ -86,6 +89,16 @@ def _move(tx: Tx, row: Row, now: datetime) -> None:
         now=to_ms(now),
         memory=records.dump(fresh),
     )
+
+
+def _hasten(tx: Tx, row: Row, feed: Feed) -> None:
+    """A shorter interval counts from the last poll on, unless the feed is in backoff."""
+    if row["last_poll_at"] is None or row["failures"]:
+        return
+    has_validators = row["etag"] is not None or row["last_modified"] is not None
+    wait = poll_interval(feed, has_validators=has_validators) // timedelta(milliseconds=1)
+    next_poll_at = max(row["last_poll_at"] + wait, row["asked_until"] or 0)
+    tx.run("UPDATE feed SET next_poll_at = :at WHERE no = :no AND next_poll_at > :at", no=row["no"], at=next_poll_at)
 
 
 def _forget_a_wrong_clock(tx: Tx, now: datetime) -> None:
