@@ -34,8 +34,8 @@ from bot.notifiers.slack_errors import (
 from bot.notifiers.token import TokenGate
 from bot.ports import Clock
 
-_ID = re.compile(r"[CGD][A-Z0-9]{6,}")
-_PERSON = re.compile(r"[UW][A-Z0-9]{6,}")
+_ID = re.compile(r"[CGD][A-Z0-9]+")
+_PERSON = re.compile(r"[UW][A-Z0-9]+")
 _UPDATABLE = ("text", "blocks", "metadata", "parse", "link_names")  # what chat.update knows
 PAGES = 5  # of history; a channel with more since the first try can't be searched to its end
 PAGE = 999
@@ -130,7 +130,7 @@ class SlackNotifier:
         name = _address(destination)
         if _PERSON.fullmatch(address):
             address = await self._open(address)
-        elif not _ID.fullmatch(address):
+        elif destination.remote_id is None and not _ID.fullmatch(address):
             found = await self._listed(address)
             if found is None:
                 return await self._nameless(destination)
@@ -188,7 +188,9 @@ class SlackNotifier:
         raise LookupImpossible("the channel holds too many messages since the first try")
 
     async def _id(self, destination: Destination) -> str:
-        address = destination.remote_id or _address(destination)
+        if destination.remote_id is not None:
+            return destination.remote_id  # Slack's own word, of whatever shape
+        address = _address(destination)
         if _PERSON.fullmatch(address):
             return await self._open(address)
         found = address if _ID.fullmatch(address) else await self._listed(address)
