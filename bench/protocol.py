@@ -11,7 +11,8 @@ from contextlib import redirect_stdout
 
 from bench.measuring import cpu_seconds, rss_mb
 
-Round = Callable[[], Mapping[str, object]]
+Command = Mapping[str, object]
+Round = Callable[[Command], Mapping[str, object]]
 
 
 def serve(play: Round, *, helpers: Callable[[], tuple[int, ...]] = tuple, **facts: object) -> None:
@@ -20,11 +21,12 @@ def serve(play: Round, *, helpers: Callable[[], tuple[int, ...]] = tuple, **fact
     with redirect_stdout(sys.stderr):  # whatever a library prints would break the protocol
         _say(answers, {"ready": True, **facts})
         for line in sys.stdin:
-            if json.loads(line)["op"] == "quit":
+            command = json.loads(line)
+            if command["op"] == "quit":
                 return
             before, wall, spent = helpers(), time.perf_counter(), 0.0
             spent = cpu_seconds(*before)
-            counts = play()
+            counts = play(command)
             # A helper that ended meanwhile is among the children waited for; one that began had spent nothing.
             spent = cpu_seconds(*helpers()) - spent
             memory = rss_mb() + sum(rss_mb(pid) for pid in helpers())

@@ -31,10 +31,13 @@ def main() -> None:
     parser.add_argument("--close", action="store_true", help="a new connection for each poll")
     parser.add_argument("--tls", action="store_true", help="the base is https")
     parser.add_argument("--state", default="", help="where the store is (default: a new SQLite file)")
+    parser.add_argument("--rows", type=int, default=0, help="feeds in the store, those beyond --feeds never due")
+    parser.add_argument("--who", default="feedbell", help="the name in the addresses")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="feedbell-bench-") as folder:
         state = options.state or f"sqlite:///{folder}/bell.db"
-        play(feeds=options.feeds, base=options.base, close=options.close, state=state)
+        base = f"{options.base}/{options.who.replace(' ', '-')}"
+        play(feeds=options.feeds, base=base, close=options.close, state=state, rows=options.rows)
 
 
 if __name__ == "__main__":
