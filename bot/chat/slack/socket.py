@@ -34,6 +34,7 @@ CONNECT = 20.0  # seconds for a connection to say hello
 OVERLAP = timedelta(seconds=1)  # the old connection still takes acknowledgements while the new one begins
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0  # seconds between tries to connect
 REFUSED_WAIT = 900.0  # seconds: a token that is refused is left alone (T29)
+LIMITED_WAIT = 30.0  # seconds: of this method Slack takes few calls a minute
 REFUSED = frozenset("invalid_auth not_authed account_inactive token_revoked token_expired missing_scope".split())
 
 _quiet = logging.getLogger("bot.chat.slack.sdk")
@@ -72,7 +73,7 @@ class Socket:
         self._take = take
         self._works = Works()
         self._clients: set[_Client] = set()
-        self._is_refused = False
+        self._least_wait = 0.0
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -96,7 +97,7 @@ class Socket:
                 self._works.start(self._retire(old), "old slack socket")
                 old = None
             if client is None:
-                pause = max(wait, REFUSED_WAIT if self._is_refused else 0.0)
+                pause = max(wait, self._least_wait)
                 await self._clock.sleep(timedelta(seconds=pause * (1 + self._clock.roll() / 10)))
                 wait = min(wait * 2, LONGEST_WAIT)
                 continue
@@ -115,25 +116,42 @@ class Socket:
         client.message_listeners.append(self._hear)
         self._clients.add(client)
         why = "no answer in time"
-        self._is_refused = False
+        self._least_wait = 0.0
         try:
             async with asyncio.timeout(CONNECT):
-                client.wss_uri = await client.issue_new_wss_url()
+                client.wss_uri = await self._address(web)
                 await client.connect()  # type: ignore[no-untyped-call]
                 await client.greeted.wait()
                 return client
         except SlackApiError as error:
-            word = error.response.get("error")
-            self._is_refused = word in REFUSED
-            why = f"Slack refuses the app token ({word})"
+            why = self._learn(error)
         except TimeoutError:
             pass
-        except (SlackClientError, aiohttp.ClientError, OSError, ValueError) as error:
+        except (SlackClientError, aiohttp.ClientError, OSError, ValueError, AttributeError, KeyError) as error:
+            # The last two: the SDK takes every answer for an object, also the page of a proxy.
             why = f"can't connect to Slack ({type(error).__name__})"
         await self._close(client)
         log.warning("no Slack connection", extra={"why": why})
         self.state = ChatState(connected=False, why=why)
         return None
+
+    async def _address(self, web: AsyncWebClient) -> str:
+        """Ask for the address of one connection. Not by the SDK's client: that reads a refusal as if it were JSON."""
+        answer = await web.apps_connections_open(app_token=self._app_token)
+        url = answer["url"]
+        if not isinstance(url, str) or not url.startswith(("ws://", "wss://")):
+            raise ValueError("no address of a socket")
+        return url
+
+    def _learn(self, error: SlackApiError) -> str:
+        """Say why there is no address; note how long Slack is to be left alone."""
+        found = getattr(error.response, "data", error.response)
+        word = found.get("error") if isinstance(found, Mapping) else None
+        if word == "ratelimited":
+            self._least_wait = LIMITED_WAIT
+        if word in REFUSED:
+            self._least_wait = REFUSED_WAIT
+        return f"Slack refuses the app token ({word})" if isinstance(word, str) else "Slack's answer can't be read"
 
     async def _watch(self, client: _Client) -> str:
         """Return why another connection is needed. The SDK notes each pong; when it came, our own clock says."""

@@ -13,6 +13,7 @@ from bot.chat.slack import SlackChat
 from bot.clock import SystemClock
 from bot.store.store import open_store
 from tests.chat_room import Room
+from tests.edge.raw_http import RawServer, answer
 from tests.servers.slack import SlackServer
 
 
@@ -73,6 +74,37 @@ async def test_a_refused_token_is_told_and_nothing_else_stands_still(
         await chat.start()
         async with asyncio.timeout(20):
             while "invalid_auth" not in chat.state().why:
+                await asyncio.sleep(0.01)
+        assert not chat.state().connected
+        await chat.stop()
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        answer("503 Busy", "Content-Type: text/html", body=b"<h1>down</h1>"),
+        answer("200 OK", "Content-Type: text/html", body=b"<h1>a proxy</h1>"),
+        answer("200 OK", "Content-Type: application/json", body=b"[1]"),
+        answer("200 OK", "Content-Type: application/json", body=b'{"ok": true}'),
+        answer("200 OK", "Content-Type: application/json", body=b'{"ok": true, "url": ["x"]}'),
+        answer("200 OK", "Content-Type: application/json", body=b""),
+        answer("429 Slow", "Content-Type: text/plain", "Retry-After: 1", body=b"slow"),
+    ],
+)
+async def test_whatever_is_answered_for_a_connection_it_is_tried_again(
+    room: Room, session: aiohttp.ClientSession, page: bytes
+) -> None:
+    async with RawServer({"/api/apps.connections.open": page}) as server:
+        chat = SlackChat(
+            commands=room.commands,
+            clock=SystemClock(),
+            session=session,
+            api_url=server.url("/api/"),
+            app_token="xapp-x",
+        )
+        await chat.start()
+        async with asyncio.timeout(20):
+            while len(server.requests) < 2:
                 await asyncio.sleep(0.01)
         assert not chat.state().connected
         await chat.stop()
