@@ -21,32 +21,20 @@ from bot.notifiers.webhook import to_payload as webhook_payload
 from bot.services.outbox import Means, Outbox
 from bot.services.pacing import Pacer
 from bot.store.store import Store, open_store
+from tests.edge.notifying import HandClock
 from tests.store.builders import NOW, announced, claimed, entry, new, plan, started
 
 SLACK, MAIL, HOOK = DestinationUid("slack:C0NEWS"), DestinationUid("email:a@example.org"), DestinationUid("webhook:x")
 MINUTE = timedelta(minutes=1)
 
 
-@dataclass
-class Hand:
-    """A clock that only moves when somebody waits."""
-
-    at: datetime = NOW
-
-    def now(self) -> datetime:
-        return self.at
-
-    def monotonic(self) -> float:
-        return self.at.timestamp()
-
-    def roll(self) -> float:
-        return 0.0
+class Hand(HandClock):
+    """Only what waits a little moves it: a lease is renewed in the background, which takes no time."""
 
     async def sleep(self, delay: timedelta) -> None:
-        if delay < MINUTE / 2:  # a lease is renewed in the background: that moves nothing
-            self.at += delay
-        else:
+        if delay > MINUTE / 2:
             await asyncio.Event().wait()
+        await super().sleep(delay)
 
 
 @dataclass
@@ -91,16 +79,16 @@ class Room:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self.clock = Hand()
+        self.clock = Hand(NOW)
         self.slack, self.mail, self.hook = Platform("slack"), Platform("email"), Platform("webhook")
         self.outbox = Outbox(
             store=store,
-            clock=self.clock,  # type: ignore[arg-type]  # nothing here waits for an event
+            clock=self.clock,
             means=Means(
                 notifiers={"slack": self.slack, "email": self.mail, "webhook": self.hook},
                 render=lambda owed: render_owed(owed, timezone=UTC),
                 rules=DeliveryRules(),
-                pacer=Pacer(self.clock, destinations={}, services={}),  # type: ignore[arg-type]  # as above
+                pacer=Pacer(self.clock, destinations={}, services={}),
             ),
             observe=lambda event: None,
         )
