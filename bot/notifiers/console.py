@@ -9,7 +9,7 @@ from bot.core.model.delivery import Destination, Probe, Receipt
 from bot.core.model.message import Card, Message, Payload
 from bot.core.render import block_lines
 from bot.core.text.graphemes import cut
-from bot.notifiers.fit import link_below, meta_line, more_words, plain_text, shown_title
+from bot.notifiers.fit import link_below, meta_line, more_words, plain_text, shown_title, written_out
 
 BODY = 600  # characters; a terminal is not for reading articles
 LIMIT = 100_000
@@ -64,7 +64,7 @@ def _lines(message: Message) -> list[str]:
 
 def _card(card: Card) -> list[str]:
     if card.custom is not None:
-        return block_lines(card.custom)
+        return written_out(card.custom)
     meta = " · ".join(filter(None, (meta_line(card), card.feed_title)))
     body = "\n".join(block_lines(card.body))
     shown = [shown_title(card), meta, link_below(card), cut(body, BODY) if body else None]

@@ -26,7 +26,7 @@ from bot.core.model.message import (
 from bot.core.render import block_lines
 from bot.core.text.characters import one_line
 from bot.core.text.graphemes import cut
-from bot.notifiers.fit import link_below, meta_line, more_words, plain_text, shown_title
+from bot.notifiers.fit import link_below, meta_line, more_words, plain_text, shown_title, written_out
 
 NAME = 200  # characters of a display name
 SUBJECT = 1_000  # as long as a title may be
@@ -121,7 +121,7 @@ def _text(message: Message) -> str:
 
 def _text_card(card: Card) -> str:
     if card.custom is not None:
-        return "\n".join(block_lines(card.custom))
+        return "\n".join(written_out(card.custom))
     head = "\n".join(filter(None, (shown_title(card), meta_line(card), link_below(card))))
     return "\n\n".join(filter(None, (head, "\n\n".join("\n".join(block_lines([block])) for block in card.body))))
 

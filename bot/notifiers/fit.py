@@ -2,8 +2,9 @@
 
 import unicodedata
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from bot.core.model.message import Block, Card, Message
+from bot.core.model.message import Block, Bullets, Card, Mention, Message, Paragraph, Quote, Span
 from bot.core.render import block_lines
 from bot.core.text.blocks import cut_blocks
 from bot.core.text.graphemes import cut
@@ -46,6 +47,27 @@ def meta_line(card: Card) -> str:
 def link_below(card: Card) -> str | None:
     """Return the address to write out below a title, unless the title is that already."""
     return None if card.link == card.title else card.link
+
+
+def written_out(blocks: Sequence[Block]) -> list[str]:
+    """Return a template's blocks as lines of plain text, where a link is its label and its address."""
+    return block_lines([_with_addresses(block) for block in blocks])
+
+
+def _with_addresses(block: Block) -> Block:
+    match block:
+        case Paragraph() | Quote():
+            return replace(block, spans=tuple(map(_with_address, block.spans)))
+        case Bullets():
+            return replace(block, items=tuple(tuple(map(_with_address, item)) for item in block.items))
+        case _:
+            return block
+
+
+def _with_address(span: Span) -> Span:
+    if isinstance(span, Mention) or span.href is None or span.href == span.text:
+        return span
+    return replace(span, text=f"{span.text} <{span.href}>")
 
 
 def _runs_right_to_left(*words: str | None) -> bool:

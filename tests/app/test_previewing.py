@@ -57,7 +57,7 @@ async def test_the_newest_entry_goes_to_every_destination_of_its_routes(settings
     payloads = await preview(settings, SystemClock(), Asked())
     assert [uid.partition(":")[0] for uid in payloads] == ["slack", "discord", "email", "console"]
     assert all("Post 3" in json.dumps(payload) for payload in payloads.values())
-    assert payloads["console"] == {"text": "Post 3"}  # type: ignore[index]  # the route's template: a headline
+    assert payloads["console"] == {"text": "Post 3 <https://blog.example/3/>"}  # type: ignore[index]  # the route's template: a headline
     assert "https://bell.example.org/unsubscribe/" in str(payloads["email:a@example.org"])  # type: ignore[index]
 
 
@@ -102,4 +102,4 @@ def test_programs_get_the_payload_itself(settings: Settings, capsys: pytest.Capt
     with pytest.raises(SystemExit) as left:
         main(["preview", "--to", "console", "--json", "--config", str(settings.folder / "config.toml")])
     assert left.value.code == 0
-    assert json.loads(capsys.readouterr().out) == {"text": "Post 3"}
+    assert json.loads(capsys.readouterr().out) == {"text": "Post 3 <https://blog.example/3/>"}

@@ -3,15 +3,19 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from bot.app.templating import MAX_SOURCE, READY, layout_of, load_templates
 from bot.config.load import parse
 from bot.config.nouns import READY_TEMPLATES
 from bot.core.errors import ConfigError
+from bot.core.model.delivery import Owed
 from bot.core.model.entry import Entry
 from bot.core.model.message import Block, Bullets, Paragraph, Quote, Text
-from bot.core.render import block_lines, card_of
-from tests.core.messages import BERLIN, entry
+from bot.core.render import Template, block_lines, card_of, render_owed
+from tests.core.messages import BERLIN, delivery, entry
+from tests.edge.test_layouts import entries, payload_faults
 
 LINK = "https://www.example.org/posts/1"
 
@@ -200,3 +204,17 @@ def test_a_template_that_can_not_be_read_is_told(tmp_path: Path, content: bytes 
         (tmp_path / "one.j2").write_bytes(content)
     with pytest.raises(ConfigError, match="can't be read"):
         load_templates(settings)
+
+
+LAYOUTS = [layout_of((READY / f"{name}.j2").read_text(encoding="utf-8"), path=name) for name in sorted(READY_TEMPLATES)]
+EVERYTHING = layout_of(
+    "{{ link(title, url) }}{{ code(summary) }}{{ strike(feed) }}\n{{ quote(summary) }}{{ body(50) }}{{ url }}\n"
+    "{% for tag in tags %}{{ bold(tag | upper) }} {% endfor %}{{ author ~ note }}",
+    path="everything",
+)
+
+
+@given(entries, st.sampled_from([*LAYOUTS, EVERYTHING]))
+@settings(max_examples=200)
+def test_whatever_a_feed_says_a_template_stays_within_limits_and_pings_nobody(shown: Entry, layout: Template) -> None:
+    payload_faults(render_owed(Owed(delivery=delivery(), entries=(shown,)), timezone=BERLIN, template=layout))

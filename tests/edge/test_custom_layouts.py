@@ -52,7 +52,7 @@ def test_mail_and_console_show_a_template() -> None:
     assert f'<a href="{LINK}"><strong>A title</strong></a> by <em>someone</em>' in str(payload["html"])
     assert "<ol><li" in str(payload["html"])
     assert "x &lt; y" in str(payload["html"])
-    text = "A title by someone\n> a\n> b\n    c * d\n1. x < y\n2. z"
+    text = f"A title <{LINK}> by someone\n> a\n> b\n    c * d\n1. x < y\n2. z"
     assert text in str(payload["text"])
     assert ConsoleNotifier.to_payload(None, templated())["text"] == text  # type: ignore[arg-type]  # it needs no stream
 
