@@ -7,7 +7,11 @@ WORKDIR /app
 COPY pyproject.toml requirements.lock bootstrap.py ./
 RUN ["python3", "bootstrap.py", "setup"]
 # The bot installs nothing, so it keeps no installer.
-RUN ["python3", "-c", "import glob, shutil; [shutil.rmtree(p) for p in glob.glob('.venv/lib/*/site-packages/pip*')]"]
+RUN ["python3", "-c", "import pathlib, shutil; site = '*/site-packages/'; \
+    names = ['pip*', 'setuptools*', 'pkg_resources', '_distutils_hack', 'distutils-precedence.pth']; \
+    found = [path for name in names for path in pathlib.Path('.venv/lib').glob(site + name)]; \
+    found += pathlib.Path('.venv/bin').glob('pip*'); \
+    [shutil.rmtree(path) if path.is_dir() else path.unlink() for path in found]"]
 COPY bot bot
 RUN [".venv/bin/python", "-m", "compileall", "-q", "bot"]
 RUN ["mkdir", "/data"]
