@@ -13,7 +13,7 @@ from bot.cli.output import print_table, say
 from bot.clock import SystemClock
 from bot.config.settings import Settings
 from bot.core.errors import UsageError
-from bot.core.model.delivery import Delivery
+from bot.core.model.delivery import Delivery, DeliveryState
 from bot.core.model.route import DestinationUid, Route
 from bot.core.render import display_title
 from bot.services.replay import plan_replay
@@ -45,7 +45,8 @@ async def _replay(
     entries = await store.entries_since(start)
     feeds = {state.feed.id: state.feed for state in await store.feeds()}
     titles = {entry.id: display_title(entry) for entry in entries}
-    owed = {(d.entry_id, d.destination) for e in entries for d, _ in await store.deliveries_of(e.id)}
+    lives = [d for e in entries for d, _ in await store.deliveries_of(e.id)]
+    owed = {(d.entry_id, d.destination) for d in lives if d.state is not DeliveryState.DEAD}
     planned = [d for d in plan_replay(entries, feeds, routes, now=now) if (d.entry_id, d.destination) not in owed]
     if not dry_run and planned:
         await store.owe(planned, now=now)

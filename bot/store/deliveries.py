@@ -35,8 +35,9 @@ def owe_late(tx: Tx, owed: Sequence[Owing], now: datetime) -> int:
     count = owe(tx, owed)
     for part in chunks(delivery.idem for delivery, _ in owed):
         names, params = one_of("idem", "i", part)
-        dead = [row["id"] for row in tx.rows(f"SELECT id FROM delivery WHERE state = 'dead' AND {names}", **params)]
-        count += revive(tx, dead, now)
+        # A digest's members come back with it, or they would wait for ever.
+        rows = tx.rows(f"SELECT COALESCE(digest_id, id) AS id FROM delivery WHERE state = 'dead' AND {names}", **params)
+        count += revive(tx, sorted({row["id"] for row in rows}), now)
     destinations.reschedule(tx, uids)
     return count
 

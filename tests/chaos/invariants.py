@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from tests.chaos.oracle import Arrival
@@ -25,7 +26,7 @@ def order_faults(place: str, arrivals: Sequence[Arrival], wanted: Sequence[str])
     faults += [f"{place}: {name} came {count} times" for name, count in counts.items() if count > 1]
     faults += [f"{place}: {name} was not to come" for name in counts if name not in set(wanted)]
     firsts = list(dict.fromkeys(told))
-    for before, after in zip(firsts, firsts[1:], strict=False):
+    for before, after in pairwise(firsts):
         if before > after:
             faults.append(f"{place}: {after} came after {before}")
     return faults

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
 import signal
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +15,7 @@ from typing import ClassVar
 
 from tests.chaos import invariants
 from tests.chaos.entries import entry_name, feed_of
-from tests.chaos.nursery import Child, Nursery
+from tests.chaos.nursery import ROOT, Child, Nursery
 from tests.chaos.oracle import Arrival, Oracle
 
 ALL = ("slack", "discord", "email", "slack-webhook", "webhook")
@@ -150,9 +152,20 @@ class World:
         code = await child.wait()
         return code, log.read_text()
 
-    async def start(self, crash: str = "") -> Child:
+    async def start(self, crash: str = "", *, lease: float = 0) -> Child:
         environ = {**self.environ, **({"FEEDBELL_CRASH": crash} if crash else {})}
-        return await self.kit.nursery.start(self.folder, ["run"], environ, self.log_path)
+        return await self.kit.nursery.start(self.folder, ["run"], environ, self.log_path, lease=lease)
+
+    async def start_slowly(self, *arguments: str) -> asyncio.subprocess.Process:
+        """Start it in an interpreter of its own, as people do."""
+        with self.log_path.open("ab") as log:
+            return await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "bot", *arguments),
+                cwd=self.folder,
+                env={**self.environ, "PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"]},
+                stdout=log,
+                stderr=log,
+            )
 
     async def until_up(self, child: Child, *, seconds: float = 20) -> None:
         """Wait until its loops run, or it has ended."""
@@ -252,6 +265,10 @@ class World:
         if self.database.exists():
             found += invariants.database_faults(self.database)
         return found
+
+    def repeats(self, platform: str) -> int:
+        """Copies that no key marks as such: a webhook's."""
+        return len(self.arrivals(platform)) - len(self._judged(platform))
 
     def intent_faults(self) -> list[str]:
         """Compare what the services hold with a copy of the state of a process that was just killed."""

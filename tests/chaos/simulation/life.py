@@ -21,10 +21,11 @@ from bot.services.intake import Intake, PollEvent
 from bot.services.outbox import Means, Outbox, SendEvent
 from bot.services.pacing import Pace, Pacer
 from bot.services.routing import Routing
-from bot.store.database import Database
+from bot.store.database import Connection, Database
 from bot.store.sqlite import SqliteConnection
 from bot.store.sqlite_file import Opened, open_sqlite
 from bot.store.store import Store
+from bot.store.upkeep import KEYS_KEPT
 from tests.chaos.simulation.clock import VirtualClock, VirtualLoop
 from tests.chaos.simulation.database import InlineDatabase, WatchedDatabase
 from tests.chaos.simulation.power import Power
@@ -55,9 +56,9 @@ class QuietStore(Store):
     prune_each = 1
     asked = 0
 
-    async def prune(self, *, now: datetime) -> int:
+    async def prune(self, *, now: datetime, keep_keys: int = KEYS_KEPT) -> int:
         self.asked += 1
-        return 0 if self.asked % self.prune_each else await super().prune(now=now)
+        return 0 if self.asked % self.prune_each else await super().prune(now=now, keep_keys=keep_keys)
 
 
 class Assembled(Parts):
@@ -131,10 +132,11 @@ class Life:
         await bury(asyncio.current_task())
         if self._ticker is not None:
             self._ticker.close()
-        if self.power.off.is_set():
+        failed = None if serving.cancelled() else serving.exception()
+        if self.power.off.is_set() or failed is not None:
             await self._abandon()
-        elif not serving.cancelled():
-            serving.result()
+        if failed is not None and not self.power.off.is_set():
+            raise failed
 
     def stop(self) -> None:
         """As by SIGTERM."""
@@ -178,12 +180,17 @@ class Life:
         return float(int(max(now, self._due)) + 1)
 
     def _next_due(self) -> float | None:
-        if self._ticker is None:
-            self._ticker = SqliteConnection(self.around.state, readonly=True)
-        rows = [self._ticker.row(f"SELECT MIN(due_at) AS at FROM {name}") for name in ("feed", "destination")]
+        rows = [self._asking().row(f"SELECT MIN(due_at) AS at FROM {name}") for name in ("feed", "destination")]
         times = [int(row["at"]) for row in rows if row is not None and row["at"] is not None]
         clock = self.around.clock
         return (min(times) - clock.started_ms) / 1000 - clock.shift.total_seconds() if times else None
+
+    def _asking(self) -> Connection:
+        if isinstance(self._database, InlineDatabase):
+            return self._database.connection
+        if self._ticker is None:
+            self._ticker = SqliteConnection(self.around.state, readonly=True)
+        return self._ticker
 
     async def _abandon(self) -> None:
         """What the kernel does for a process that was killed: its files are closed, its lock is free."""

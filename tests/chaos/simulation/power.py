@@ -4,7 +4,7 @@ import asyncio
 import random
 from collections.abc import Callable
 
-MOST_TURNS = 3  # of the loop that a call may take: others come between, in an order that the seed decides
+MOST_TURNS = 2  # of the loop that a call may take: others come between, in an order that the seed decides
 
 
 class Power:
@@ -16,12 +16,17 @@ class Power:
         self.moments = 0
         self.last = ""  # the moment at which it was cut
         self._left: int | None = None
+        self._error: Exception | None = None  # what is raised instead of a cut
         self._chance = chance
         self.on_cut: Callable[[], None] = lambda: None
 
     def cut_after(self, moments: int) -> None:
         """Fail at that many moments from now, 1 is the next."""
         self._left = moments
+
+    def fail_after(self, moments: int, error: Exception) -> None:
+        """Raise `error` once, at that many moments from now."""
+        self._left, self._error = moments, error
 
     def cut(self) -> None:
         if not self.off.is_set():
@@ -39,7 +44,9 @@ class Power:
             return
         self._left -= 1
         if self._left <= 0:
-            self.last = name
+            self.last, self._left = name, None
+            if self._error is not None:
+                raise self._error
             self.cut()
             raise asyncio.CancelledError
 

@@ -31,7 +31,7 @@ class Scale:
     stops_per_day: float = 1.0
     jumps_per_day: float = 0.3
     full_disks_per_day: float = 0.3
-    prune_each: int = 1
+    prune_each: int = 6
     feeds_per_destination: int = 8
 
     @property

@@ -1,7 +1,7 @@
 """Simulated Slack, Discord, mail and webhooks: what they store, what they say, and when the two differ."""
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -28,7 +28,7 @@ CAN_LOOK = ("slack", "discord")
 HANG_S = 30.0  # the bot's own limit for one request
 NONCE_S = 180.0  # Discord: the same nonce again within "the past few minutes" is the same message
 HISTORY_S = 10 * 86_400.0
-RETRY_AFTER = (0.0, 0.25, 1.0, 30.0, 300.0, 3600.0, None)
+RETRY_AFTER: Sequence[float | None] = (0.0, 0.25, 1.0, 30.0, 300.0, 3600.0, None)
 STUCK_S = 3_600.0
 REFUSALS: Mapping[str, Callable[[str], NotifyError]] = {
     "refused": Deferred,
@@ -81,6 +81,7 @@ class Platforms:
         oracle: Oracle,
         chance: random.Random,
         has_intent: Callable[[str], bool],
+        retry_after: Sequence[float | None] = RETRY_AFTER,
     ) -> None:
         self.channels = {uid: Channel(uid) for uid in uids}
         self.loop = loop
@@ -89,6 +90,7 @@ class Platforms:
         self.oracle = oracle
         self.chance = chance
         self.has_intent = has_intent
+        self.retry_after = retry_after
         self.sends = 0
         self.faults = 0
         self.lookups = 0
@@ -277,7 +279,7 @@ class SimNotifier:
             world.take(channel, payload, key)
 
     def _throttled(self, channel: Channel) -> Deferred:
-        seconds = self._world.chance.choice(RETRY_AFTER)
+        seconds = self._world.chance.choice(self._world.retry_after)
         if seconds is None:
             return Deferred("rate limited", throttled=True)
         channel.not_before = self._world.loop.elapsed + seconds
