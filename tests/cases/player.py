@@ -158,8 +158,11 @@ class Player:
         moment = start
         while moment < end:
             moment += NIGHT_STEP
+            asked = len(self.world.feeds.requests)
             self.world.clock.set(moment)
-            await asyncio.sleep(0.15)
+            # Each hour brings a poll; no hour may pass in the middle of one, or of a mail.
+            await self.world.until(lambda asked=asked: len(self.world.feeds.requests) > asked, seconds=2)  # type: ignore[misc]
+            await self.world.quiet(0.15)
         await self.world.quiet()
         await self.world.restart("stop")
 

@@ -161,15 +161,15 @@ class _Page(HTMLParser):
         super().__init__()
         self.words: list[str] = []
         self.links: list[str] = []
-        self.titles: list[str] = []
+        self.headings: dict[str, list[str]] = {"h2": [], "h3": []}
         self._in: list[str] = []
         self.feed(html)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._in.append(tag)
         self.links += [value for name, value in attrs if name in ("href", "src") and value]
-        if tag == "h3":
-            self.titles.append("")
+        if tag in self.headings:
+            self.headings[tag].append("")
 
     def handle_endtag(self, tag: str) -> None:
         while self._in and self._in.pop() != tag:
@@ -178,8 +178,13 @@ class _Page(HTMLParser):
     def handle_data(self, data: str) -> None:
         if not {"style", "title"} & set(self._in):
             self.words.append(data)
-        if "h3" in self._in:
-            self.titles[-1] += data
+        for tag in set(self._in) & set(self.headings):
+            self.headings[tag][-1] += data
+
+    @property
+    def titles(self) -> list[str]:
+        """Entries stand under the lowest headings of a digest; a mail of one entry has none of these."""
+        return self.headings["h3"] or self.headings["h2"]
 
 
 def mail_posts(mail: Mail) -> list[Post]:
