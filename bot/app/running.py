@@ -71,7 +71,8 @@ async def _live(
     """Connect chats and web, tick, and serve until `stopping`."""
     store, clock = parts.store, parts.clock
     pokes, websub = Pokes(store, clock, wakers.wake), _websub(parts)
-    watch.on_new = pokes.found
+    hubs = Rarely(clock, HUBS, websub.look)
+    watch.on_new = partial(_is_new, pokes, hubs)
     subscriptions = Subscriptions(store, clock, key=await store.key())
     ticks = start_ticks(wakers.wake)
     try:
@@ -89,7 +90,6 @@ async def _live(
                 chat=chats.why_down,
             ),
         ):
-            hubs = Rarely(clock, HUBS, websub.look)
             await serve(parts, wakers, stopping, reloader.look, hubs.look, watch.tick, beside=watch.beat(parts))
     finally:
         ticks.shutdown(wait=False)
