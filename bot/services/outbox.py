@@ -41,6 +41,7 @@ from bot.core.notices import notices_of
 from bot.core.settle import DeliveryRules, fails_alone, settle, settle_look_up
 from bot.ports import Clock, Notifier, Store
 from bot.services.doubt import ROWS, Doubt
+from bot.services.events import SendEvent as SendEvent
 from bot.services.introducing import Introductions
 from bot.services.pacing import Pacer, service_of
 
@@ -48,18 +49,6 @@ log = logging.getLogger(__name__)
 
 LEASE = timedelta(minutes=2)  # renewed each third while the work runs, so no wait needs a longer one
 LANE_ROWS = 20  # rows taken at one claim; a longer queue is claimed again
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SendEvent:
-    """What became of one attempt, for logs and metrics."""
-
-    destination: str
-    kind: DeliveryKind
-    result: Settlement
-    delay: timedelta  # since the delivery was due
-    idem: str
-    looked: bool = False  # a look-up of an unknown outcome, not a send
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +126,7 @@ class Outbox:
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("lane worker failed", extra={"lane": task.get_name()}, exc_info=error)
 
-    # --- one destination ---------------------------------------------------------------------------------------------
+    # --- one destination ----------------------------------------------------------------------------------------------
 
     async def _work(self, lane: Lane) -> None:
         uid = lane.destination.uid
@@ -246,7 +235,7 @@ class Outbox:
         await self._record(lane.destination, head, result)
         return passed
 
-    # --- one attempt -------------------------------------------------------------------------------------------------
+    # --- one attempt --------------------------------------------------------------------------------------------------
 
     async def _attempt(self, destination: Destination, owed: Owed) -> Settlement:
         if owed.delivery.state is DeliveryState.UNKNOWN:
@@ -257,8 +246,11 @@ class Outbox:
             delivery, payload, skip = self._prepare(destination, owed)
             if skip is not None:
                 return skip
+            started = self._clock.monotonic()
             await self._store.begin(delivery, payload, epoch=destination.epoch, now=self._clock.now())
             begun = True
+            if self._clock.monotonic() - started > LEASE.total_seconds() / 2:  # frozen meanwhile (C20)
+                raise LeaseLost(f"{destination.uid} may be somebody else's by now")
             outcome = await self._send(destination, owed, payload)
         except StoreError:
             raise
@@ -323,6 +315,8 @@ class Outbox:
         crash.point("rec.before_commit" if looked else "send.before_record")
         await self._store.settle(owed.delivery, result, epoch=destination.epoch, now=now, notices=notices)
         crash.point("rec.after_commit" if looked else "send.after_record")
+        for notice in notices:
+            log.warning("notice", extra={"words": notice.words})
         self._observe(
             SendEvent(
                 destination=destination.uid,
