@@ -101,7 +101,7 @@ async def test_a_feed_that_fails_and_one_that_is_silent_for_months_are_ready(tmp
         await eventually(lambda: here.feeds.hits("/blog.xml") > hits)
 
         async def ready() -> bool:
-            return (await here.ask("GET", "/readyz")).json == {"status": "ok", "reasons": []}
+            return bool((await here.ask("GET", "/readyz")).json == {"status": "ok", "reasons": []})
 
         await here.becomes(ready)
 
