@@ -10,13 +10,12 @@ import aiohttp
 
 from bot import crash
 from bot.app.platforms import HOME, build_notifiers
-from bot.app.templating import load_templates
 from bot.config.settings import DeliverySettings, PollingSettings, Settings
 from bot.core.errors import ConfigError
 from bot.core.model.delivery import Owed
 from bot.core.model.message import Message
 from bot.core.model.route import DestinationUid, OnUnknown
-from bot.core.render import render_owed
+from bot.core.render import Template, render_owed
 from bot.core.settle import DeliveryRules
 from bot.fetch.client import HttpFetcher
 from bot.fetch.limits import FetchLimits
@@ -191,7 +190,11 @@ def _routed(settings: Settings) -> frozenset[DestinationUid]:
 def renderer(settings: Settings, *, key: bytes) -> Callable[[Owed], Message]:
     """From what is owed to a message, as these settings say; `key` signs unsubscribe links. Raises ConfigError."""
     public_url = settings.http.public_url
-    templates = load_templates(settings)
+    templates: Mapping[str, Template] = {}
+    if any(route.template is not None for route in settings.routes):
+        from bot.app.templating import load_templates  # and jinja2 with it
+
+        templates = load_templates(settings)
 
     def render(owed: Owed) -> Message:
         options = owed.delivery.options

@@ -24,7 +24,7 @@ class _Connector(aiohttp.TCPConnector):
 class Sessions:
     """All sessions of one fetcher, opened when first needed."""
 
-    def __init__(self, *, tls: ssl.SSLContext, resolver: AbstractResolver, limits: FetchLimits) -> None:
+    def __init__(self, *, tls: ssl.SSLContext | bool, resolver: AbstractResolver, limits: FetchLimits) -> None:
         self._tls = tls
         self._resolver = resolver
         self._limits = limits

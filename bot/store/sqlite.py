@@ -8,10 +8,9 @@ from bot.core.errors import StoreError, StoreUnavailable, StoreUnusable
 from bot.store.sql import Row, Value, portions
 
 BUSY_MS = 5000  # how long a write waits for somebody outside (a backup tool, a command) to let go
-PRAGMAS = (
-    f"busy_timeout = {BUSY_MS}",
-    "foreign_keys = ON",
-    "synchronous = FULL",
+PRAGMAS = (f"busy_timeout = {BUSY_MS}", "foreign_keys = ON", "synchronous = FULL")
+READER = ("query_only = ON",)
+WRITER = (
     "cache_size = -8000",  # KB; with SQLite's 2 MB each commit reads back what the last one had touched
     "wal_autocheckpoint = 4000",  # pages; the same ones are written again and again, and folded in once
 )
@@ -34,11 +33,9 @@ class SqliteConnection:
     def __init__(self, path: Path, *, readonly: bool) -> None:
         self._raw = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
         self._columns: dict[str, tuple[str, ...]] = {}
-        for pragma in PRAGMAS:
+        for pragma in (*PRAGMAS, *(READER if readonly else WRITER)):
             self._raw.execute(f"PRAGMA {pragma}")
         self._readonly = readonly
-        if readonly:
-            self._raw.execute("PRAGMA query_only = ON")
 
     def run(self, sql: str, **params: Value) -> int:
         return self._raw.execute(sql, params).rowcount

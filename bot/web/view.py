@@ -3,16 +3,20 @@
 import hashlib
 from collections.abc import Mapping
 from datetime import datetime, tzinfo
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
 from aiohttp import web
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from bot.core.render import display_title
 from bot.core.text.links import http_url
 from bot.web import words
 from bot.web.moments import Moments, in_words, plural
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 STATIC = Path(__file__).parent / "static"
 TYPES = {".css": "text/css", ".svg": "image/svg+xml"}
@@ -22,18 +26,23 @@ class View:
     """Renders templates and serves the few files they refer to."""
 
     def __init__(self) -> None:
+        self._files = {path.name: path.read_bytes() for path in sorted(STATIC.iterdir()) if path.suffix in TYPES}
+        self._version = hashlib.sha256(b"".join(self._files.values())).hexdigest()[:12]
+
+    @cached_property
+    def _environment(self) -> "Environment":
+        from jinja2 import Environment, PackageLoader, StrictUndefined  # 2 MB that only pages need
+
         # Escaping is on for every name, so that no template can forget it.
-        self._environment = Environment(
+        environment = Environment(
             loader=PackageLoader("bot.web", "templates"),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._files = {path.name: path.read_bytes() for path in sorted(STATIC.iterdir()) if path.suffix in TYPES}
-        self._version = hashlib.sha256(b"".join(self._files.values())).hexdigest()[:12]
-        self._environment.globals["static"] = self._static_url
-        self._environment.filters |= {
+        environment.globals["static"] = self._static_url
+        environment.filters |= {
             "address": words.address_of,
             "delivery_state": words.delivery_state,
             "destination_state": words.destination_state,
@@ -49,6 +58,7 @@ class View:
             "state": words.state_of,
             "title": display_title,
         }
+        return environment
 
     def page(
         self, name: str, *, now: datetime, zone: tzinfo, facts: Mapping[str, object], status: int = 200
