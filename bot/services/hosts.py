@@ -17,6 +17,7 @@ PUT_OFF = timedelta(seconds=30)  # a longer queue before one host is left in the
 class _Host:
     busy: asyncio.Lock = field(default_factory=asyncio.Lock)
     free_at: float = 0.0  # by the monotonic clock: when the next one may start
+    rests_until: float = 0.0  # a gap after the end of the last one
     paused_until: float = 0.0  # the host itself asked for peace
 
 
@@ -51,12 +52,17 @@ class HostGate:
         if wait > 0:
             await self._clock.sleep(timedelta(seconds=wait))
         async with host.busy:
+            # The one before may have begun later than planned: it waited for a free slot.
+            rest = host.rests_until - self._clock.monotonic()
+            if rest > 0:
+                await self._clock.sleep(timedelta(seconds=rest))
             pause = host.paused_until - self._clock.monotonic()
             if pause > 0:  # asked for while this one waited for its turn
                 yield Turn(put_off_until=self._clock.now() + timedelta(seconds=pause))
                 return
             yield Turn()
-            host.free_at = max(host.free_at, self._clock.monotonic() + self._gap)
+            host.rests_until = self._clock.monotonic() + self._gap
+            host.free_at = max(host.free_at, host.rests_until)
 
     def pause(self, url: str, asked: timedelta) -> None:
         """Leave a whole host alone after its 429 or 503."""

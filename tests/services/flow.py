@@ -143,7 +143,7 @@ class Flow:
     async def run(self, seconds: float, *, polling: bool = False) -> None:
         """Let time pass, with the process's tick each second; seconds in which nothing is due are passed over."""
         until = self.loop.elapsed + seconds
-        while self.loop.elapsed < until:
+        while until - self.loop.elapsed > 0.001:
             if polling:
                 await self.intake.poll_due()
             await self.outbox.send_due()
@@ -151,7 +151,9 @@ class Flow:
                 self.loop.elapsed, self.loop.elapsed if self._is_busy() else self._next_due(until, polling=polling)
             )
             self.woken.clear()
-            await self.clock.wait(self.woken, timedelta(seconds=min(until, float(int(at) + 1)) - self.loop.elapsed))
+            await self.clock.wait(
+                self.woken, timedelta(seconds=min(until, float(int(at + 0.001) + 1)) - self.loop.elapsed)
+            )
 
     def _next_due(self, until: float, *, polling: bool) -> float:
         times = [

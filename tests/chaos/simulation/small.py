@@ -1,0 +1,184 @@
+"""Two entries, two destinations, and a short list of faults: small enough to try everything that can happen."""
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from bot.config.load import parse
+from bot.core.model.message import Payload
+from bot.store.sqlite import SqliteConnection
+from tests.chaos.simulation.calendar import Calendar
+from tests.chaos.simulation.clock import START, VirtualClock, VirtualLoop, run_virtually
+from tests.chaos.simulation.fetching import Inline, Web
+from tests.chaos.simulation.life import Life, Surroundings
+from tests.chaos.simulation.oracle import Oracle, Wish
+from tests.chaos.simulation.publishing import Habits, Site
+from tests.chaos.simulation.services import Channel, Platforms
+
+SLACK, DISCORD = "slack:#room", "discord:10000000000000001"
+CONFIG = f"""
+[[feeds]]
+id = "blog"
+url = "https://blog.example/feed"
+interval = "15m"
+
+[[routes]]
+to = ["{SLACK}", "{DISCORD}"]
+"""
+LASTS = 900.0  # seconds; by then even three faults in a row are overcome
+LASTS_AFTER_ERRORS = 7200.0  # a poll that fails by a fault of ours is not repeated for half an hour
+RESTART = timedelta(seconds=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How one small run went. `moments` counts the awaits of its first life."""
+
+    moments: int
+    cut_at: str
+    copies: Mapping[str, tuple[int, int]]  # of each of the two entries, by destination
+    complaints: Sequence[str]
+
+    @property
+    def wrong(self) -> list[str]:
+        """What is not as promised, in words."""
+        return [*(f"{uid} has {each}" for uid, each in self.copies.items() if each != (1, 1)), *self.complaints]
+
+
+class _Scripted(Platforms):
+    """Services whose faults stand in a list: one for each message that is tried."""
+
+    script: Mapping[str, list[str | None]]
+
+    def fault(self, channel: Channel, payload: Payload) -> str | None:
+        script = self.script.get(channel.uid, [])
+        return script.pop(0) if script else None
+
+
+class _Told(Oracle):
+    def __init__(self) -> None:
+        wishes = [Wish(uid=uid, wants=lambda post: True) for uid in (SLACK, DISCORD)]
+        super().__init__(wishes, seed=0, most_posts=10, fates={})
+
+
+class Small:
+    """One run: a start on a state that knows two entries, while the feed has two more."""
+
+    def __init__(
+        self, loop: VirtualLoop, folder: Path, script: Mapping[str, Sequence[str | None]], *, start: datetime
+    ) -> None:
+        self.loop = loop
+        self.state = folder / "bell.db"
+        self.clock = VirtualClock(loop, start=start)
+        self.oracle = _Told()
+        calendar = Calendar(0, end=0.0, sites=["blog"], services=(), accounts=())
+        site = Site(
+            name="blog",
+            url="https://blog.example/feed",
+            host="blog.example",
+            interval=15,
+            habits=Habits(),
+            chance=random.Random(0),
+            now=self.clock.now,
+        )
+        self.web = Web(
+            [site],
+            loop=loop,
+            clock=self.clock,
+            calendar=calendar,
+            chance=random.Random(0),
+            complain=lambda words: None,  # manners are judged elsewhere
+        )
+        self.site = site
+        self.platforms = _Scripted(
+            [SLACK, DISCORD],
+            loop=loop,
+            clock=self.clock,
+            calendar=calendar,
+            oracle=self.oracle,
+            chance=random.Random(0),
+            has_intent=lambda key: True,
+            retry_after=(7.0,),
+        )
+        self.platforms.script = {uid: list(faults) for uid, faults in script.items()}
+        self.around = Surroundings(
+            settings=parse(CONFIG, {}, path=folder / "config.toml", secret_dirs=[]),
+            state=self.state,
+            loop=loop,
+            clock=self.clock,
+            fetcher=self.web.fetcher,
+            parser=Inline(),
+            notifiers=self.platforms.notifiers,
+            polled=lambda event: self.web.polled(event.feed, event.outcome),
+        )
+        for serial in (1, 2):
+            self._publish(serial, announced=False)
+
+    def _publish(self, serial: int, *, announced: bool) -> None:
+        self.oracle.posts[serial] = self.site.publish(serial, born=0.0, announced=announced)
+
+    async def prime(self) -> None:
+        """The first poll, after which two entries are known."""
+        life = Life(self.around)
+        self.loop.call_later(30, life.stop)
+        await life.run()
+
+    async def run(self, *, cut: int | None = None, error: type[Exception] | None = None) -> Ending:
+        """Let it run, its first life cut short (or hit by `error`) at the await of that number."""
+        for serial in (3, 4):
+            self._publish(serial, announced=True)
+        first, life = None, Life(self.around)
+        end = LASTS if error is None else LASTS_AFTER_ERRORS
+        while self.loop.elapsed < end:
+            if first is None and cut is not None:
+                life.power.cut_after(cut) if error is None else life.power.fail_after(cut, error())
+            first = first or life
+            await self._live(life, end)
+            life = Life(self.around)
+        assert first is not None
+        return Ending(
+            moments=first.power.moments,
+            cut_at=first.power.last,
+            copies={uid: (wish.told[3], wish.told[4]) for uid, wish in self.oracle.wishes.items()},
+            complaints=(*self.oracle.complaints, *self._open_rows()),
+        )
+
+    async def _live(self, life: Life, end: float) -> None:
+        life.power.on_cut = self.web.died
+        stop = self.loop.call_at(max(end, self.loop.elapsed + 1), life.stop)
+        try:
+            await life.run()
+        except MemoryError:  # the process ends by it, and is started again
+            self.web.died()
+        stop.cancel()
+        await self.clock.sleep(RESTART)
+
+    def _open_rows(self) -> list[str]:
+        connection = SqliteConnection(self.state, readonly=True)
+        rows = connection.rows("SELECT destination_uid, state, error FROM delivery WHERE state <> 'sent'")
+        connection.close()
+        return [f"left over: {dict(row)}" for row in rows]
+
+
+def primed(folder: Path) -> bytes:
+    """A state in which the first two entries are known, as the bytes of its file."""
+    run_virtually(lambda loop: Small(loop, folder, {}, start=START).prime())
+    return (folder / "bell.db").read_bytes()
+
+
+def try_out(
+    state: bytes,
+    folder: Path,
+    script: Mapping[str, Sequence[str | None]],
+    *,
+    cut: int | None = None,
+    error: type[Exception] | None = None,
+) -> Ending:
+    """One run on a copy of `state`, an hour later."""
+    for name in ("bell.db", "bell.db-wal", "bell.db-shm"):
+        (folder / name).unlink(missing_ok=True)
+    (folder / "bell.db").write_bytes(state)
+    later = START + timedelta(hours=1)
+    return run_virtually(lambda loop: Small(loop, folder, script, start=later).run(cut=cut, error=error))
