@@ -1,6 +1,6 @@
 """One round for `once`: poll every feed, deliver what is due, end."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bot.app.observing import start_logging
@@ -23,11 +23,11 @@ class Round:
     destinations: Sequence[DestinationRow]
 
 
-async def run_once(settings: Settings, clock: Clock) -> Round:
-    """Poll every feed, deliver all that is due (small print 2)."""
+async def run_once(settings: Settings, clock: Clock, *, polled: Callable[[PollEvent], None]) -> Round:
+    """Poll every feed, deliver all that is due (small print 2); `polled` hears of each poll as it ends."""
     start_logging(settings)
     sends: list[SendEvent] = []
-    observers = Observers(polled=_nothing, sent=sends.append)
+    observers = Observers(polled=polled, sent=sends.append)
     async with (
         opened(settings, clock, exclusive=True) as store,
         built(settings, clock, store, observers=observers, wake=_nothing) as parts,
@@ -39,5 +39,5 @@ async def run_once(settings: Settings, clock: Clock) -> Round:
         return Round(polls=polls, sends=sends, waiting=waiting, destinations=await store.destination_rows())
 
 
-def _nothing(*_: object) -> None:
-    """There is no loop to wake, and each poll has its line at the end."""
+def _nothing() -> None:
+    """There is no loop to wake."""

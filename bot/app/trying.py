@@ -1,6 +1,6 @@
 """What commands try by hand: a test message, and everything that `check --online` looks at."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -76,12 +76,14 @@ def _named(to: str, settings: Settings) -> DestinationUid:
     return uid
 
 
-async def try_everything(settings: Settings, clock: Clock) -> Sequence[Tried]:
+async def try_everything(settings: Settings, clock: Clock) -> AsyncIterator[Tried]:
     """Fetch every feed and look at every destination, without posting or storing anything of them."""
+    channels: dict[str, DestinationUid] = {}
     async with trial(settings, clock) as parts:
-        feeds = [await _try_feed(parts, feed) for feed in settings.to_feeds()]
-        places = [await _try_destination(parts, uid) for uid in destinations_of(settings)]
-        return [*feeds, *places, *_twins(places)]
+        for feed in settings.to_feeds():
+            yield await _try_feed(parts, feed)
+        for uid in destinations_of(settings):
+            yield await _try_destination(parts, uid, channels)
 
 
 async def _try_feed(parts: Parts, feed: Feed) -> Tried:
@@ -96,28 +98,19 @@ async def _try_feed(parts: Parts, feed: Feed) -> Tried:
     return Tried(what=what, ok=True, words=f"{len(parsed.items)} entries, {parsed.title or 'no title'}")
 
 
-async def _try_destination(parts: Parts, uid: DestinationUid) -> Tried:
-    notifier = parts.notifiers.get(uid.partition(":")[0])
+async def _try_destination(parts: Parts, uid: DestinationUid, channels: dict[str, DestinationUid]) -> Tried:
+    """`channels` collects who is behind each service's own id: two names of one channel would tell everything twice."""
+    scheme = uid.partition(":")[0]
+    notifier = parts.notifiers.get(scheme)
     if notifier is None:
         return Tried(what=uid, ok=False, words="its service is not configured")
     try:
         probe = await notifier.probe(Destination(uid=uid))
     except NotifyError as error:
         return Tried(what=uid, ok=False, words=str(error))
-    once = (
-        "exactly-once: yes" if probe.can_look_up else f"exactly-once: no ({probe.why_not or 'it cannot be looked up'})"
-    )
-    names = " ".join(word for word in (probe.name, probe.remote_id) if word)
-    return Tried(what=uid, ok=True, words=f"{names + ', ' if names else ''}{once}")
-
-
-def _twins(places: Sequence[Tried]) -> Sequence[Tried]:
-    """Two names that turn out to be one channel would tell everything twice."""
-    seen: dict[str, str] = {}
-    found = []
-    for place in places:
-        scheme, name = place.what.partition(":")[0], place.words.partition(", exactly-once")[0]
-        identity = f"{scheme} {name.rpartition(' ')[2]}"
-        if place.ok and name != place.words and seen.setdefault(identity, place.what) != place.what:
-            found.append(Tried(what=place.what, ok=False, words=f"is the same channel as {seen[identity]}"))
-    return found
+    first = channels.setdefault(f"{scheme} {probe.remote_id or uid}", uid)
+    if first != uid:
+        return Tried(what=uid, ok=False, words=f"is the same channel as {first}")
+    why_not = "" if probe.can_look_up else f" ({probe.why_not or 'it cannot be looked up'})"
+    once = f"exactly-once: {'yes' if probe.can_look_up else 'no'}{why_not}"
+    return Tried(what=uid, ok=True, words=", ".join(word for word in (probe.name, probe.remote_id, once) if word))

@@ -27,16 +27,17 @@ def check(online: bool, config: str | None) -> int:
         raise ConfigError(missing)
     load_templates(settings)
     say(f"configuration: ok ({len(settings.feeds)} feeds, {len(settings.routes)} routes)")
-    return _check_online(settings) if online else 0
+    return asyncio.run(_check_online(settings)) if online else 0
 
 
-def _check_online(settings: Settings) -> int:
+async def _check_online(settings: Settings) -> int:
     from bot.app.trying import try_everything
 
-    tried = asyncio.run(try_everything(settings, SystemClock()))
-    for each in tried:
-        say(f"{each.what}: {'ok' if each.ok else 'error'}: {each.words}", err=not each.ok)
-    return 0 if all(each.ok for each in tried) else 1
+    failed = 0
+    async for each in try_everything(settings, SystemClock()):
+        failed += not each.ok
+        click.echo(f"{each.what}: {'ok' if each.ok else 'error'}: {each.words}", err=not each.ok)
+    return 1 if failed else 0
 
 
 @click.command()

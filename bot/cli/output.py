@@ -41,6 +41,24 @@ def amount(count: int, one: str, many: str | None = None) -> str:
     return f"{count} {one if count == 1 else many or one + 's'}"
 
 
+class Progress:
+    """A count that grows in place on a terminal; nothing elsewhere."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._count = 0
+        self._shown = sys.stderr.isatty()
+
+    def step(self, _: object) -> None:
+        self._count += 1
+        if self._shown:
+            click.echo(f"\r{self._count} {self._what}", nl=False, err=True)
+
+    def end(self) -> None:
+        if self._shown and self._count:
+            click.echo("\r" + " " * 40 + "\r", nl=False, err=True)
+
+
 def when(at: datetime | None, now: datetime) -> str:
     """How long ago, or how soon: "3 min ago", "in 12 min"; "-" for never."""
     if at is None:

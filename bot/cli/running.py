@@ -9,7 +9,7 @@ import click
 from bot import crash
 from bot.cli.group import EXIT_TEMPORARY
 from bot.cli.loading import config_option, config_path, settings_of
-from bot.cli.output import round_lines, say
+from bot.cli.output import Progress, round_lines, say
 
 
 @click.command()
@@ -33,7 +33,9 @@ def once(config: str | None) -> int:
 
     settings = settings_of(config, with_secrets=True)
     crash.arm(os.environ)
-    done = asyncio.run(run_once(settings, SystemClock()))
+    progress = Progress("feeds polled")
+    done = asyncio.run(run_once(settings, SystemClock(), polled=progress.step))
+    progress.end()
     for line in round_lines(done):
         say(line, err=True)
     failed = any(event.outcome in ("failed", "lost", "put off") for event in done.polls)

@@ -22,6 +22,7 @@ from bot.core.parse.cut import glance
 from bot.core.plan import Document, plan_intake, plan_truncated, plan_unchanged
 from bot.ports import Clock, Fetcher, Parser, Store, WakeUp
 from bot.services.hosts import HostGate
+from bot.services.withdrawals import with_withdrawn
 
 log = logging.getLogger(__name__)
 
@@ -169,7 +170,9 @@ class Intake:
     async def poll_feed(self, state: FeedState) -> PollEvent:
         """Fetch, read, plan, commit."""
         crash.point("poll.before_fetch")
-        return await self._commit(state, await self._plan(state, self._fetch(state)))
+        plan = await self._plan(state, self._fetch(state))
+        plan = await with_withdrawn(state, plan, store=self._store, fetcher=self._fetcher, now=self._clock.now())
+        return await self._commit(state, plan)
 
     async def ingest(self, state: FeedState, document: Fetched) -> None:
         """Take a document that a hub pushed where a poll would have fetched it; the lease is ours."""
@@ -181,6 +184,8 @@ class Intake:
             plan = replace(plan, change=replace(plan.change, next_poll_at=slow))
         committed = await self._store.commit_intake(plan, urgent=bool(plan.entries or plan.notices))
         crash.point("poll.after_commit")
+        for notice in plan.notices:
+            log.warning("notice", extra={"words": notice.words})
         if committed.owed or plan.notices:
             self._wake()
         outcome = "failed" if not plan.change.ok else "new" if committed.entries else "nothing"

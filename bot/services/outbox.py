@@ -20,7 +20,7 @@ from bot.core.errors import (
     StoreError,
     StoreUnavailable,
 )
-from bot.core.lanes import is_for_bundle, next_binding
+from bot.core.lanes import is_for_bundle, is_unproven, next_binding
 from bot.core.model.delivery import (
     Dead,
     Delivery,
@@ -169,16 +169,27 @@ class Outbox:
     async def _send_in_order(self, lane: Lane) -> None:
         if await self._is_told(lane, limit=ROWS):
             return
+        if is_unproven(lane, self.means.rules):
+            if not await self._send_queue(lane, list(lane.owed), only_head=True):
+                return
+            left = await self._store.owed(lane.destination.uid, now=self._clock.now(), limit=LANE_ROWS)
+            lane = replace(lane, owed=tuple(left), waiting=lane.waiting - 1)
         owed = await self._bind_digests(lane)
         if owed is not lane.owed and await self._is_told(lane, limit=LANE_ROWS):  # a digest, too, may have been
             return
         # A bundle behind other rows is bound when it has come to the head.
-        queue = [*takewhile(lambda one: not is_for_bundle(one.delivery), owed)]
+        await self._send_queue(lane, [*takewhile(lambda one: not is_for_bundle(one.delivery), owed)])
+
+    async def _send_queue(self, lane: Lane, queue: list[Owed], *, only_head: bool = False) -> bool:
+        """Send one after the other; False: something is in the way."""
         while queue and not self._stopping:
             head = queue.pop(0)
             await self.means.pacer.wait(lane.destination.uid)
             if not await self._deliver(lane, head, queue):
-                return
+                return False
+            if only_head:
+                break
+        return not self._stopping
 
     async def _is_told(self, lane: Lane, *, limit: int) -> bool:
         """R-15; True: the queue is another one now, or must wait."""

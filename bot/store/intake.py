@@ -41,7 +41,7 @@ def _write_feed(tx: Tx, plan: IntakePlan, owner: str) -> None:
     columns = _changes(plan.change, to_ms(plan.at))
     settings = ", ".join(f"{column} = :{column}" for column in columns)
     failing = (
-        "failures = 0, failing_since = NULL"
+        "failures = 0, failing_since = NULL, resumed_at = NULL"
         if plan.change.ok
         else "failures = failures + 1, failing_since = COALESCE(failing_since, :last_poll_at)"
     )
