@@ -22,6 +22,7 @@ def to_feed(feed: "FeedSettings", settings: "Settings") -> Feed:
         initial=feed.initial,
         section=feed.section,
         tags=feed.tags,
+        withdrawn=feed.withdrawn,
         allow_private=feed.allow_private,
         headers=tuple(feed.headers.items()),
         auth=_credentials(feed, settings),

@@ -174,6 +174,7 @@ class FeedSettings(Section):
     initial: f.Initial = 0
     section: f.Words | None = None
     tags: f.WordList = ()
+    withdrawn: StrictBool = False
     allow_private: f.Networks = ()
     headers: dict[str, str] = {}
     auth: AuthSettings | None = None

@@ -9,6 +9,7 @@ from bot.core.model.entry import Identity, Key, Known, KnownEntry, Listed, Parse
 
 REKEY_AT_LEAST = 5  # N11
 REKEY_SHARE = 0.5
+VANISHED_AT_MOST = 3  # more at once: the feed was put in another order, or cut
 SLIDE_IN_AGE = timedelta(days=7)  # N20: before the first poll by this much, where only age can tell
 
 
@@ -90,6 +91,18 @@ def find_news(
         oldest_first=first_is_oldest,
         rekeyed=_many(len(renamed), of=len(items)),
     )
+
+
+def vanished(before: Sequence[Key], after: Sequence[Key], *, oldest_first: bool) -> tuple[Key, ...]:
+    """Return what a document listed and its next version does not, though it lists something older.
+
+    The oldest fall off the end of most feeds; nobody has taken them back.
+    """
+    listed, left = (reversed(before) if oldest_first else before), frozenset(after)
+    newest_first = tuple(dict.fromkeys(listed))
+    oldest = max((place for place, key in enumerate(newest_first) if key in left), default=0)
+    gone = tuple(key for key in newest_first[:oldest] if key not in left)
+    return gone if len(gone) <= VANISHED_AT_MOST else ()
 
 
 def _fresh(items: Sequence[Item], positions: Sequence[int]) -> list[Fresh]:

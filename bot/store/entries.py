@@ -76,7 +76,7 @@ def change(tx: Tx, feed_no: int, entry: Entry) -> None:
     for kept in ("feed_no", "key", "sort_at", "first_seen_at"):
         del columns[kept]
     settings = ", ".join(f"{column} = :{column}" for column in columns)
-    tx.run(f"UPDATE entry SET {settings}, pruned = 0 WHERE id = :id", id=entry.id, **columns)
+    tx.run(f"UPDATE entry SET {settings}, pruned = 0, withdrawn_at = NULL WHERE id = :id", id=entry.id, **columns)
     _tag(tx, feed_no, [(entry, entry.id, to_ms(stored.sort_at))])
 
 

@@ -28,6 +28,7 @@ class Feed:
     initial: int = 0  # how many entries the first poll announces, newest ones, at most 5
     section: str | None = None
     tags: tuple[str, ...] = ()  # added to each entry
+    withdrawn: bool = False  # look whether what vanishes from it was taken back
     allow_private: tuple[str, ...] = ()  # networks in CIDR form that the guard lets through
     headers: tuple[tuple[str, str], ...] = ()
     auth: FeedAuth | None = None
