@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from bot.core.errors import UsageError
 from bot.core.text.links import http_url
 
-_YAML_URL = re.compile(r"^\s*(?:-\s*)?url:\s*['\"]?(https?://[^\s'\"#]+)", re.MULTILINE)
-_INI_FEED = re.compile(r"^\[feed\.(?P<name>[^\]]+)\](?P<body>.*?)(?=^\[|\Z)", re.MULTILINE | re.DOTALL)
-_INI_URL = re.compile(r"^url\s*=\s*(\S+)", re.MULTILINE)
+_YAML_URL = re.compile(r"^[ \t]*(?:-[ \t]*)?url:[ \t]*['\"]?(https?://[^\s'\"#]+)", re.MULTILINE)
+_INI_FEED = re.compile(r"^\[feed\.(?P<name>[^\]\n]+)\](?P<body>.*?)(?=^\[|\Z)", re.MULTILINE | re.DOTALL)
+_INI_URL = re.compile(r"^url[ \t]*=[ \t]*(\S+)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
