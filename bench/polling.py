@@ -43,6 +43,7 @@ class Scene:
     urls: Sequence[str]
     state: str
     close: bool = False
+    at_once: int = 50
     ca_file: Path | None = None
     rows: int = 0  # feeds in the store in all; those beyond `urls` are never due
 
@@ -64,10 +65,10 @@ def settings_for(urls: Sequence[str]) -> Settings:
 class Polls:
     """Polls every feed once in a round, by the very loop of `run`."""
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: Scene, parser: GuardedParser | None = None) -> None:
         self._scene = scene
         self.clock = ShiftedClock()
-        self.parser = GuardedParser()
+        self.parser = parser or GuardedParser()
         self.store: Store
         self.intake: Intake
         self._fetcher: HttpFetcher
@@ -92,7 +93,7 @@ class Polls:
             routes=Routing(self.store, settings.to_routes()).all_routes,
             observe=self._polled,
             wake=self._woken.set,
-            polls=settings.polling.concurrency,
+            polls=self._scene.at_once,
         )
         feeds = settings.to_feeds()
         others = [replace(feeds[0], id=FeedId(f"other-{number}")) for number in range(self._scene.rows - len(feeds))]

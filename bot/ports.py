@@ -105,8 +105,8 @@ class Store(Protocol):
 
     # --- feeds
     async def sync_feeds(self, feeds: Sequence[Feed], *, now: datetime) -> None:
-        """Make the rows what the configuration says: new feeds are due now, gone ones are polled no more,
-        and their keys stay 30 days. A feed whose URL changed keeps everything but its validators (P4)."""
+        """Make the rows what the configuration says: new feeds are due now (many of them: soon), gone ones are
+        polled no more, and their keys stay 30 days. A feed whose URL changed keeps all but its validators (P4)."""
 
     async def claim_feeds(self, *, now: datetime, lease: timedelta, limit: int) -> Sequence[FeedState]:
         """Take due feeds that nobody holds, most overdue first: not paused, not stopped, none that is gone."""

@@ -12,7 +12,7 @@ from bot.core.model.delivery import Delivery, DeliveryState, Probe
 from bot.core.model.entry import Entry
 from bot.core.model.feed import Feed, FeedId
 from bot.core.model.route import DestinationUid
-from bot.store import chat, deliveries, destinations, entries, feeds, leases, meta, status, subscriptions, upkeep
+from bot.store import chat, deliveries, destinations, entries, leases, meta, status, subscriptions, upkeep
 from bot.store.chat import AuditLine
 from bot.store.database import Database
 from bot.store.remembered import Remembered
@@ -206,10 +206,10 @@ class Extras:
         """
         await self._db.write_soon(upkeep.expire, now)
         total = 0
-        for row in await self._db.read(feeds.active):
-            while count := await self._db.write_soon(upkeep.prune_texts, row["no"], now):
+        for no in await self._db.read(upkeep.crowded, min(upkeep.TEXT_KEPT_ROWS, keep_keys)):
+            while count := await self._db.write_soon(upkeep.prune_texts, no, now):
                 total += count
-            while count := await self._db.write_soon(upkeep.forget_overflow, row["no"], keep_keys):
+            while count := await self._db.write_soon(upkeep.forget_overflow, no, keep_keys):
                 total += count
         while count := await self._db.write_soon(upkeep.drop_gone, now):
             total += count

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from bot.core.errors import LeaseLost
 from bot.core.model.feed import Feed, FeedMemory
-from bot.core.schedule import poll_interval
+from bot.core.schedule import first_poll_at, poll_interval
 from bot.store import records
 from bot.store.feed_rows import to_columns
 from bot.store.sql import Row, Tx, chunks, one_of, to_ms
@@ -14,16 +14,22 @@ from bot.store.sql import Row, Tx, chunks, one_of, to_ms
 # A claim may take it: at its next poll, or never.
 DUE = "CASE WHEN gone_at IS NULL AND paused_at IS NULL AND stopped IS NULL THEN next_poll_at END"
 ACTIVE = "gone_at IS NULL AND paused_at IS NULL AND stopped IS NULL"
+# What a change of the configuration is judged by; not the listings, which are most of a feed's row.
+CONFIGURED = (
+    "no, id, url, interval_ms, spec, from_chat, position, gone_at, next_poll_at, last_poll_at, failures, asked_until,"
+    " etag, last_modified"
+)
 # No wait is longer by rule, so a later time can only come from a clock that has been set back since.
 MAX_WAIT = timedelta(days=2)
 
 
 def sync(tx: Tx, feeds: Sequence[Feed], now: datetime) -> None:
-    stored = {row["id"]: row for row in tx.rows(f"SELECT * FROM feed ORDER BY no{tx.for_update}")}
+    stored = {row["id"]: row for row in tx.rows(f"SELECT {CONFIGURED} FROM feed ORDER BY no{tx.for_update}")}
+    fresh = sum(feed.id not in stored for feed in feeds)
     for position, feed in enumerate(feeds):
         row = stored.get(feed.id)
         if row is None:
-            add(tx, feed, position, now)
+            add(tx, feed, position, first_poll_at(feed.id, now=now, feeds=fresh))
         else:
             _update(tx, row, feed, position, now)
     kept = {feed.id for feed in feeds}
@@ -32,13 +38,13 @@ def sync(tx: Tx, feeds: Sequence[Feed], now: datetime) -> None:
     _forget_a_wrong_clock(tx, now)
 
 
-def add(tx: Tx, feed: Feed, position: int, now: datetime) -> None:
+def add(tx: Tx, feed: Feed, position: int, first_at: datetime) -> None:
     tx.run(
         "INSERT INTO feed (id, url, interval_ms, spec, from_chat, position, next_poll_at, due_at, listing)"
-        " VALUES (:id, :url, :interval_ms, :spec, :from_chat, :position, :now, :now, :listing)"
+        " VALUES (:id, :url, :interval_ms, :spec, :from_chat, :position, :at, :at, :listing)"
         " ON CONFLICT (id) DO NOTHING",
         position=position,
-        now=to_ms(now),
+        at=to_ms(first_at),
         listing=b"",
         **to_columns(feed),
     )
@@ -78,7 +84,8 @@ def bring_back(tx: Tx, feed: Feed, position: int, now: datetime) -> None:
 
 def _move(tx: Tx, row: Row, now: datetime) -> None:
     """The operator gave another URL: what was known of the old address is void, all else stays (P4)."""
-    memory = records.load(FeedMemory, row["memory"])
+    stored = tx.row("SELECT memory FROM feed WHERE no = :no", no=row["no"])
+    memory = FeedMemory() if stored is None else records.load(FeedMemory, stored["memory"])
     fresh = replace(
         memory, moved_to=None, redirect_to=None, redirect_since=None, redirect_polls=0, gone_polls=0, hub=None
     )

@@ -105,6 +105,12 @@ def _kill(tx: Tx, uid: str, term: str, why: str, now: datetime, until: int) -> i
     return count
 
 
+def crowded(tx: Tx, most: int) -> Sequence[int]:
+    """The feeds, by number, that have had as many entries as `most`, or more: only they can lose something."""
+    rows = tx.rows("SELECT no FROM feed WHERE gone_at IS NULL AND entries >= :most ORDER BY no", most=most)
+    return [int(row["no"]) for row in rows]
+
+
 def prune_texts(tx: Tx, feed_no: int, now: datetime) -> int:
     """Take the texts of a feed's old entries, one step's worth (N26). Keys, titles, links and tags stay."""
     feed = tx.row("SELECT listing FROM feed WHERE no = :no", no=feed_no)

@@ -19,6 +19,15 @@ async def test_a_new_feed_is_due_at_once_and_held_by_one_claim(store: Store) -> 
     assert await store.next_due_at() == NOW + LEASE
 
 
+async def test_many_new_feeds_are_spread_over_the_next_minutes(store: Store) -> None:
+    many = [feed(f"feed{number}") for number in range(300)]
+    await store.sync_feeds(many, now=NOW)
+    at_once = await store.claim_feeds(now=NOW + timedelta(seconds=1), lease=LEASE, limit=300)
+    soon = await store.claim_feeds(now=NOW + timedelta(seconds=7), lease=LEASE, limit=300)
+    assert 0 < len(at_once) < 150
+    assert len(at_once) + len(soon) == 300
+
+
 async def test_the_most_overdue_feed_is_claimed_first(store: Store) -> None:
     await store.sync_feeds([feed("late")], now=NOW - timedelta(hours=1))
     await store.sync_feeds([feed("new"), feed("late")], now=NOW)

@@ -198,7 +198,7 @@ async def test_what_no_database_can_hold_does_not_lose_the_entry(store: Store) -
 async def test_plans_that_are_not_urgent_share_a_commit(store: Store) -> None:
     names = [f"feed{number}" for number in range(60)]
     await started(store, *names)
-    states = await store.claim_feeds(now=NOW, lease=LEASE, limit=60)
+    states = await store.claim_feeds(now=NOW + 2 * MINUTE, lease=LEASE, limit=60)
     await asyncio.gather(
         *(store.commit_intake(plan(state, new(entry(1, of=state.feed.id), X)), urgent=False) for state in states)
     )
