@@ -6,7 +6,7 @@ from datetime import datetime
 from itertools import dropwhile, takewhile
 
 from bot.core.delivery_id import idem
-from bot.core.model.delivery import Delivery, DeliveryKind, DeliveryState, Destination, Options
+from bot.core.model.delivery import Delivery, DeliveryKind, DeliveryState, Destination, Lane, Options
 from bot.core.settle import DeliveryRules
 
 DIGEST_MEMBERS = 50  # a line each is what fits the narrowest service; a longer backlog makes a second digest
@@ -53,6 +53,16 @@ def _up_to_a_digest(due: Sequence[Delivery], older: Sequence[Delivery]) -> list[
     rest = dropwhile(lambda row: row.id not in wanted, due)
     run = takewhile(lambda row: row.kind is not DeliveryKind.DIGEST and not is_for_bundle(row), rest)
     return [row for row in run if row.id in wanted]
+
+
+def is_unproven(lane: Lane, rules: DeliveryRules) -> bool:
+    """Whether the head must go first, as it is, to tell whether an unwell destination is well again.
+
+    A backlog is bound after that, once and whole: before it, each new entry of a long outage would make one more
+    digest. What was parked has been looked at before.
+    """
+    unwell = lane.destination.unwell_since is not None and lane.destination.parked is None
+    return unwell and lane.waiting > rules.max_new_single and not is_for_bundle(lane.owed[0].delivery)
 
 
 def is_for_bundle(row: Delivery) -> bool:

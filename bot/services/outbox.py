@@ -170,7 +170,8 @@ class Outbox:
         if await self._is_told(lane, limit=ROWS):
             return
         if is_unproven(lane, self.means.rules):
-            if not await self._send_queue(lane, list(lane.owed), only_head=True):
+            await self.means.pacer.wait(lane.destination.uid)
+            if not await self._deliver(lane, lane.owed[0], list(lane.owed[1:])):
                 return
             left = await self._store.owed(lane.destination.uid, now=self._clock.now(), limit=LANE_ROWS)
             lane = replace(lane, owed=tuple(left), waiting=lane.waiting - 1)
@@ -178,18 +179,12 @@ class Outbox:
         if owed is not lane.owed and await self._is_told(lane, limit=LANE_ROWS):  # a digest, too, may have been
             return
         # A bundle behind other rows is bound when it has come to the head.
-        await self._send_queue(lane, [*takewhile(lambda one: not is_for_bundle(one.delivery), owed)])
-
-    async def _send_queue(self, lane: Lane, queue: list[Owed], *, only_head: bool = False) -> bool:
-        """Send one after the other; False: something is in the way."""
+        queue = [*takewhile(lambda one: not is_for_bundle(one.delivery), owed)]
         while queue and not self._stopping:
             head = queue.pop(0)
             await self.means.pacer.wait(lane.destination.uid)
             if not await self._deliver(lane, head, queue):
-                return False
-            if only_head:
-                break
-        return not self._stopping
+                return
 
     async def _is_told(self, lane: Lane, *, limit: int) -> bool:
         """R-15; True: the queue is another one now, or must wait."""

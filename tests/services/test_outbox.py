@@ -249,6 +249,35 @@ async def test_a_revoked_token_parks_every_destination_of_its_service_and_no_oth
 
 
 @flows
+async def test_after_an_outage_the_first_one_comes_alone_then_one_digest_then_the_newest_ten(flow: Flow) -> None:
+    page = await flow.follow()
+    heals_at = flow.loop.elapsed + HOUR
+    flow.slack.verdict = lambda uid, titles, plain: Deferred("refused") if flow.loop.elapsed < heals_at else None
+    for first in (2, 8, 14):
+        await flow.publish(page, *(f"post {number}" for number in range(first, first + 6)))
+        await flow.run(5 * MINUTE)
+    await flow.run(2 * HOUR)
+    older = ", ".join(f"post {number}" for number in range(3, 10))
+    assert flow.slack.titles() == ["post 2", older, *(f"post {number}" for number in range(10, 20))]
+
+
+@flows
+async def test_a_channel_that_is_back_from_the_archive_gets_one_digest_and_the_newest_ten(flow: Flow) -> None:
+    page = await flow.follow()
+    down = DestinationDown("is_archived")
+    flow.slack.verdict = lambda uid, titles, plain: down
+    flow.slack.probe_answer = down
+    for first in (2, 8, 14):
+        await flow.publish(page, *(f"post {number}" for number in range(first, first + 6)))
+        await flow.run(2 * HOUR)
+    flow.slack.verdict = lambda uid, titles, plain: None
+    flow.slack.probe_answer = Probe(can_look_up=True)
+    await flow.run(2 * HOUR)
+    older = ", ".join(f"post {number}" for number in range(2, 10))
+    assert flow.slack.titles() == [older, *(f"post {number}" for number in range(10, 20))]
+
+
+@flows
 async def test_what_a_dead_destination_does_not_take_for_a_week_is_dead_with_one_notice(flow: Flow) -> None:
     page = await flow.follow()
     flow.slack.verdict = lambda uid, titles, plain: DestinationDown("is_archived")
