@@ -41,7 +41,10 @@ def plan_failure(
         notices = (Notice(key=f"gone|{state.feed.id}|{since.isoformat()}", words=told),)
     elif memory.told_broken_at is None and _is_worth_telling(failures, now - since, status):
         memory = replace(memory, told_broken_at=now)
-        told = f"feed {state.feed.id} cannot be read since {since:%Y-%m-%d %H:%M} UTC: {words}. It is tried again."
+        told = (
+            f"feed {state.feed.id} cannot be read since {since:%Y-%m-%d %H:%M} UTC: {words}. It is tried again by"
+            " itself, and nothing is missed; if it lives elsewhere now, put the new address into the file."
+        )
         notices = (Notice(key=f"broken|{state.feed.id}|{since.isoformat()}", words=told),)
     has_validators = state.validators.etag is not None or state.validators.last_modified is not None
     change = FeedChange(

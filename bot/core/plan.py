@@ -305,6 +305,7 @@ def _flood_notices(poll: _Poll, telling: Telling) -> list[Notice]:
 def _recovered(state: FeedState, *, now: datetime) -> tuple[Notice, ...]:
     if state.memory.told_broken_at is None or state.failing_since is None:
         return ()
-    hours = (now - state.failing_since) / timedelta(hours=1)
-    words = f"feed {state.feed.id} is back after {hours:.1f} h."
+    hours = round((now - state.failing_since) / timedelta(hours=1))
+    away = f"{hours} hours" if hours < 48 else f"{hours // 24} days"
+    words = f"feed {state.feed.id} can be read again, after {away}. Nothing is left to do."
     return (Notice(key=f"back|{state.feed.id}|{state.failing_since.isoformat()}", words=words),)

@@ -9,7 +9,8 @@ from typing import Final
 from bot.core.errors import DestinationDown, Scope
 from bot.ports import Clock
 
-REFUSED_FOR: Final = timedelta(minutes=1)  # as long as the probes of one account's channels lie apart
+# Enough for all channels that ask at about the same time, and too short for a person who has put it right meanwhile.
+REFUSED_FOR: Final = timedelta(seconds=5)
 UNPROVEN_AT_ONCE: Final = 2  # one may hang, so that the other can prove the token
 
 
