@@ -25,6 +25,8 @@ from tests.chaos.world import ALL, Kit, World
 
 KILLS = 50  # of one world in a round
 CUTS = 200
+ROUND = ("kills", "matrix", "cuts")  # what a seed decides
+SUITES = (*ROUND, "named", "simulation")
 
 
 def read_arguments(arguments: Sequence[str]) -> argparse.Namespace:
@@ -33,7 +35,8 @@ def read_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1, help="of the first round; the next ones count on")
     parser.add_argument("--rounds", type=int, default=0, help="at most so many (0: until the kills are done)")
     parser.add_argument("--minutes", type=float, default=240, help="no round begins after that")
-    parser.add_argument("--only", choices=("kills", "matrix", "cuts", "files"), action="append", help="what to run")
+    parser.add_argument("--days", type=int, default=365, help="of the simulation, with 200 feeds and 50 destinations")
+    parser.add_argument("--only", choices=SUITES, action="append", help="what to run; default: everything")
     return parser.parse_args(arguments)
 
 
@@ -93,18 +96,25 @@ async def _matrix(kit: Kit) -> list[World]:
     return worlds
 
 
-def long_tests() -> bool:
-    """Run the proofs that are tests with a name of their own: files, disks, starts, replicas."""
-    command = [sys.executable, "-m", "pytest", "-q", "tests/chaos", "-k", "not crash_points and not random_kills"]
-    return subprocess.run(command, check=False).returncode in (0, 5)
+def named_proofs() -> bool:
+    """Run the proofs that are tests with a name of their own: files, disks, starts, storms, replicas."""
+    skipped = ["--ignore=tests/chaos/test_crash_points.py", "--ignore=tests/chaos/test_random_kills.py"]
+    command = [sys.executable, "-m", "pytest", "-q", "tests/chaos", "-n", "2", "--dist", "loadfile", *skipped]
+    return subprocess.run(command, check=False).returncode == 0
+
+
+def simulation(days: int, seed: int) -> bool:
+    """Let the whole bot live through that many days under a clock of our own."""
+    size = ("--days", str(days), "--feeds", "200", "--destinations", "50", "--seed", str(seed))
+    return subprocess.run([sys.executable, "-m", "tests.chaos.simulation", *size], check=False).returncode == 0
 
 
 def main(arguments: Sequence[str]) -> int:
     options = read_arguments(arguments)
-    suites = options.only or ["kills", "matrix", "cuts", "files"]
+    suites = options.only or [*SUITES]
     started, total, failures = time.monotonic(), Counter[str](), list[str]()
     seed = options.seed
-    in_process = [suite for suite in suites if suite != "files"]
+    in_process = [suite for suite in suites if suite in ROUND]
     while in_process and total["random kills"] + total["crash points"] < options.kills:
         if time.monotonic() - started > options.minutes * 60 or 0 < options.rounds <= seed - options.seed:
             break
@@ -118,8 +128,10 @@ def main(arguments: Sequence[str]) -> int:
         if not sum(done.values()):
             break
         seed += 1
-    if "files" in suites and not long_tests():
+    if "named" in suites and not named_proofs():
         failures.append("the named proofs failed; see above")
+    if "simulation" in suites and not simulation(options.days, options.seed):
+        failures.append("the simulation failed; see above")
     for name, count in sorted(total.items()):
         print(f"{count:8} {name}")
     print(f"seeds {options.seed} to {seed - 1}, {time.monotonic() - started:.0f} s: {len(failures)} failures")
