@@ -6,6 +6,7 @@ import time
 from bench.measuring import percentile
 from bench.polling import Polls, Scene
 from bench.protocol import serve
+from bot.app.running import settle_in
 
 PROBE = 0.005  # seconds between two looks at the loop
 
@@ -44,4 +45,5 @@ async def _probe(delays: list[float]) -> None:
 async def _opened(scene: Scene) -> Polls:
     polls = Polls(scene)
     await polls.open()
+    settle_in()
     return polls

@@ -43,11 +43,13 @@ class Sessions:
         await self._resolver.close()
 
     def _open(self, guard: Guard) -> aiohttp.ClientSession:
+        keep_alive = self._limits.keep_alive.total_seconds()
         connector = _Connector(
             ssl=self._tls,
             socket_factory=guard.open_socket,
             resolver=self._resolver,
-            keepalive_timeout=self._limits.keep_alive.total_seconds(),
+            force_close=not keep_alive,
+            keepalive_timeout=keep_alive or None,
             limit=0,  # whoever calls bounds how many polls are in flight
         )
         session = aiohttp.ClientSession(
