@@ -1,0 +1,212 @@
+"""The state over the years: backups, other versions, other bots, other databases; and where secrets come from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.process.station import Station
+from tests.store.conftest import postgres_url, server  # noqa: F401 - fixtures
+
+SECRET = "xoxb-test-bot"
+
+
+def restored(here: Station, backup: Path) -> None:
+    """What docs/deploy.md says: the copy in place of the state, and none of the files beside it."""
+    for suffix in ("-wal", "-shm"):
+        here.bot.state.with_name(here.bot.state.name + suffix).unlink(missing_ok=True)
+    shutil.copyfile(backup, here.bot.state)
+
+
+async def test_a_restored_backup_finds_what_was_sent_after_it_was_made(tmp_path: Path) -> None:
+    async with Station(tmp_path) as here:
+        here.follow("blog", "1")
+        await here.started()
+        here.publish("blog", "1", "2")
+        await here.poll_again()
+        await here.told("2")
+        copy = tmp_path / "copy.db"
+        done = await here.bot.call("backup", str(copy))
+        assert done.code == 0, done.err
+        here.publish("blog", "1", "2", "3", "4")
+        await here.poll_again()
+        await here.told("2", "3", "4")
+        await here.bot.kill()
+        restored(here, copy)
+        await here.start()
+        await here.poll_again()
+        here.publish("blog", "1", "2", "3", "4", "5")
+        await here.poll_again()
+        await here.told("2", "3", "4", "5")
+        assert (await here.bot.call("doctor")).code == 0
+
+
+async def test_a_backup_of_a_running_bot_is_whole_and_overwrites_no_state(tmp_path: Path) -> None:
+    async with Station(tmp_path) as here:
+        here.follow("blog", "1")
+        await here.started()
+        copy = tmp_path / "copy.db"
+        assert (await here.bot.call("backup", str(copy))).code == 0
+        with closing(sqlite3.connect(copy)) as opened:
+            assert opened.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        itself = await here.bot.call("backup", str(here.bot.state))
+        assert itself.code != 0
+        assert "the state itself" in itself.err
+        nowhere = await here.bot.call("backup", str(tmp_path / "no" / "such" / "folder.db"))
+        assert nowhere.code != 0
+        assert "Traceback" not in nowhere.err
+
+
+@pytest.mark.parametrize("command", ["run", "once", "latest", "status", "doctor", "backup"])
+async def test_an_older_version_refuses_a_newer_state_in_words(tmp_path: Path, command: str) -> None:
+    async with Station(tmp_path) as here:
+        here.follow("blog", "1")
+        await here.once()
+        with closing(sqlite3.connect(here.bot.state)) as opened, opened:
+            opened.execute("UPDATE meta SET value = '9999' WHERE name = 'schema'")
+        arguments = [command, str(tmp_path / "copy.db")] if command == "backup" else [command]
+        done = await here.bot.call(*arguments)
+        assert done.code == 78, (done.out, done.err)
+        [line] = done.err.strip().splitlines()
+        assert "9999" in line
+        assert "newer version" in line
+
+
+async def test_a_file_that_is_no_state_is_refused_in_words(tmp_path: Path) -> None:
+    async with Station(tmp_path) as here:
+        here.follow("blog", "1")
+        here.bot.state.parent.mkdir()
+        here.bot.state.write_bytes(b"this is no database at all, not even a small one" * 100)
+        here.configure()
+        done = await here.bot.call("run")
+        assert done.code == 78, done.err
+        assert "Traceback" not in done.err
+        assert here.bot.state.read_bytes().startswith(b"this is no")
+
+
+# --- other bots ------------------------------------------------------------------------------------------------------
+
+
+async def switched(here: Station, bot: str, folder: Path) -> None:
+    """Import, append what it prints, add a route, and run: only what the other bot had not told comes."""
+    here.configure()
+    done = await here.bot.call("import", bot, str(folder))
+    assert done.code == 0, done.err
+    blocks = done.out.replace("[[feeds]]", '[[feeds]]\nown = true\nallow_private = ["127.0.0.0/8"]')
+    text = (here.folder / "config.toml").read_text()
+    here.bot.configure(f'{text}\n{blocks}\n[[routes]]\nto = "slack:#news"\n')
+    await here.bot.once()
+    assert here.titles() == ["3"]
+    await here.bot.once()
+    assert here.titles() == ["3"]
+
+
+async def test_switching_from_rss2email_tells_nothing_twice(tmp_path: Path) -> None:
+    async with Station(tmp_path) as here:
+        url = here.here(here.publish("blog", "1", "2", "3"))
+        other = tmp_path / "rss2email"
+        other.mkdir()
+        (other / "rss2email.cfg").write_text(f"[DEFAULT]\nto = a@example.org\n\n[feed.blog]\nurl = {url}\n")
+        seen = {f"https://blog.example.org/{number}": {"id": f"<{number}@x>"} for number in (1, 2)}
+        (other / "rss2email.json").write_text(json.dumps({"version": 2, "feeds": [{"name": "blog", "seen": seen}]}))
+        await switched(here, "rss2email", other)
+
+
+async def test_switching_from_feedforbot_tells_nothing_twice(tmp_path: Path) -> None:
+    async with Station(tmp_path) as here:
+        url = here.here(here.publish("blog", "1", "2", "3"))
+        other = tmp_path / "feedforbot"
+        (other / "cache").mkdir(parents=True)
+        (other / "config.yml").write_text(
+            f"schedulers:\n  - listener:\n      type: rss\n      params:\n        url: {url}\n"
+        )
+        told = [{"id": f"https://blog.example.org/{number}", "grabbed_at": "2026-01-01"} for number in (1, 2)]
+        cache = other / "cache" / f"{hashlib.sha256(url.encode()).hexdigest()}.json"
+        cache.write_text(json.dumps(told))
+        await switched(here, "feedforbot", other)
+
+
+# --- where secrets come from -----------------------------------------------------------------------------------------
+
+
+async def one_message(here: Station) -> None:
+    here.follow("blog", "1")
+    await here.once()
+    here.publish("blog", "1", "2")
+    await here.once()
+    assert here.titles() == ["2"]
+
+
+@pytest.mark.parametrize("ending", ["", "\n"])
+async def test_a_secret_may_be_a_file_that_a_variable_names(tmp_path: Path, ending: str) -> None:
+    async with Station(tmp_path) as here:
+        file = tmp_path / "secret"
+        file.write_text(SECRET + ending)
+        here.secrets = {"FEEDBELL_SLACK__BOT_TOKEN_FILE": str(file)}
+        await one_message(here)
+
+
+@pytest.mark.parametrize("name", ["feedbell_slack__bot_token", "FEEDBELL_SLACK__BOT_TOKEN"])
+async def test_a_secret_may_be_a_credential_of_systemd(tmp_path: Path, name: str) -> None:
+    async with Station(tmp_path) as here:
+        folder = tmp_path / "credentials"
+        folder.mkdir()
+        (folder / name).write_text(f"{SECRET}\n")
+        here.secrets = {"CREDENTIALS_DIRECTORY": str(folder)}
+        await one_message(here)
+
+
+async def test_a_secret_in_the_file_or_nowhere_is_an_error_that_does_not_show_it(tmp_path: Path) -> None:
+    async with Station(tmp_path) as here:
+        here.secrets = {}
+        here.follow("blog", "1")
+        here.configure()
+        for command in ("run", "once", "check"):
+            done = await here.bot.call(command)
+            assert done.code == 78
+            assert "FEEDBELL_SLACK__BOT_TOKEN" in done.err + done.out
+        for command in ("latest", "status", "doctor"):
+            assert (await here.bot.call(command)).code in (0, 1)
+        here.sections["slack"]["bot_token"] = "xoxb-1111-canary"
+        here.configure()
+        done = await here.bot.call("check")
+        assert done.code == 78
+        assert "canary" not in done.err + done.out
+
+
+# --- PostgreSQL ------------------------------------------------------------------------------------------------------
+
+
+async def test_the_state_may_be_a_postgresql(tmp_path: Path, postgres_url: str) -> None:  # noqa: F811
+    async with Station(tmp_path) as here:
+        here.secrets["FEEDBELL_STATE"] = postgres_url
+        here.follow("blog", "1")
+        await here.started()
+        here.publish("blog", "1", "2")
+        await here.poll_again()
+        await here.told("2")
+        assert not here.bot.state.exists()
+        latest = await here.bot.call("latest", "--json")
+        assert [entry["title"] for entry in json.loads(latest.out)] == ["2"]
+        backup = await here.bot.call("backup", str(tmp_path / "copy.db"))
+        assert backup.code != 0
+        assert "pg_dump" in backup.err
+        assert await here.bot.stop() == 0
+
+
+async def test_a_postgresql_that_is_away_is_temporary(tmp_path: Path) -> None:
+    async with Station(tmp_path) as here:
+        here.secrets["FEEDBELL_STATE"] = "postgresql://bell:canary@127.0.0.1:9/bell"
+        here.follow("blog", "1")
+        here.configure()
+        here.bot.environ |= here.secrets
+        done = await here.bot.call("run")
+        assert done.code == 75, done.err
+        assert "canary" not in done.err
+        assert "Traceback" not in done.err
