@@ -226,8 +226,9 @@ class Intake:
         # A large one must not hold up the loop.
         seen = glance(answer.body) if len(answer.body) < LARGE else await asyncio.to_thread(glance, answer.body)
         body_hash, memory = seen.body_hash, state.memory
-        same_head = body_hash == memory.body_hash or (seen.head_hash is not None and seen.head_hash == memory.head_hash)
-        if body_hash == memory.body_hash or (same_head and seen.items_hash == memory.items_hash):
+        is_same = body_hash == memory.body_hash
+        same_head = is_same or (memory.head_hash is not None and seen.head_hash == memory.head_hash)
+        if is_same or (same_head and seen.items_hash == memory.items_hash):
             now, roll = self._clock.now(), self._clock.roll()
             return plan_unchanged(state, answer, now=now, roll=roll, body_hash=body_hash)
         # Another head may say of every item how it is to be read.
