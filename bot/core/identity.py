@@ -199,7 +199,7 @@ def _host(netloc: str) -> str:
             host = host.encode("idna").decode("ascii")
         except UnicodeError:
             host = quote(host, safe=":[]")
-    return user + at + host
+    return user + at + _PERCENT.sub(lambda octet: octet.group().upper(), host)
 
 
 def _decoded(part: str) -> str:

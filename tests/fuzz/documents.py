@@ -25,6 +25,7 @@ from bot.core.text.graphemes import cut
 from bot.core.text.links import http_url
 from bot.core.text.markup import plain_text, title_text
 from bot.fetch.decode import decoder
+from bot.fetch.errand import to_url
 from bot.fetch.headers import links, max_age, retry_after, validators
 from tests.config.reading import read
 from tests.core.documents import FEEDS
@@ -117,7 +118,11 @@ def text(data: bytes) -> None:
 def page(data: bytes) -> None:
     for link in find_feeds(data, URL):
         assert link.url.startswith(("http://", "https://"))
-    for place in usual_places(f"https://{data.decode('latin-1')}"):
+    try:
+        asked = str(to_url(f"https://{data.decode('latin-1')}"))
+    except FetchError:  # no page comes from there
+        return
+    for place in usual_places(asked):
         assert place.startswith("http")
 
 
@@ -141,6 +146,8 @@ def otherbots(data: bytes) -> None:
         except UsageError:
             continue
         for feed in found:
+            if "@" in feed.url:  # credentials, which `check` refuses in words
+                continue
             read(feed_block(propose_id(feed.title, feed.url), feed.url, title=feed.title))
 
 
