@@ -61,9 +61,14 @@ def start_ticks(wake: Callable[[], None]) -> AsyncIOScheduler:
 
     Its default grace of a second would drop a late run, and runs that pile up are one.
     """
+
+    async def tick() -> None:
+        """A coroutine, for APScheduler runs plain functions in a thread, where events may not be set."""
+        wake()
+
     scheduler = AsyncIOScheduler(timezone="UTC")
     scheduler.add_job(
-        wake, "interval", seconds=TICK.total_seconds(), coalesce=True, max_instances=1, misfire_grace_time=None
+        tick, "interval", seconds=TICK.total_seconds(), coalesce=True, max_instances=1, misfire_grace_time=None
     )
     scheduler.start()
     return scheduler
