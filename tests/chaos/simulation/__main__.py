@@ -4,13 +4,15 @@ import argparse
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.chaos.simulation.clock import run_virtually
 from tests.chaos.simulation.scene import Scale
 from tests.chaos.simulation.world import Report, World
 
-HOURLY = (60, 60, 120)
+HOURLY = (60, 120, 120)
+TOLD_EACH = 10  # days
 LONG = 60  # days from which on a run is a long one
 
 
@@ -25,7 +27,8 @@ def main(arguments: list[str]) -> int:
     failed = 0
     for seed in range(options.seed, options.seed + options.seeds):
         started = time.process_time()
-        report = simulate(scale_of(options.days, options.feeds, options.destinations), seed=seed)
+        scale = scale_of(options.days, options.feeds, options.destinations)
+        report = simulate(scale, seed=seed, progress=_tell)
         print(f"{report}\nCPU: {time.process_time() - started:.1f} s\n", flush=True)
         failed += bool(report.complaints)
     return 1 if failed else 0
@@ -47,14 +50,21 @@ def scale_of(days: float, feeds: int, destinations: int) -> Scale:
         jumps_per_day=0.1,
         full_disks_per_day=0.1,
         prune_each=72,
+        idle=15,
     )
 
 
-def simulate(scale: Scale, *, seed: int) -> Report:
+def simulate(scale: Scale, *, seed: int, progress: Callable[[Report], None] = lambda report: None) -> Report:
     """One run in a folder of its own; in memory where that is possible, for nothing of it must last."""
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None, prefix="feedbell-") as folder:
-        return run_virtually(lambda loop: World(loop, scale, seed=seed, folder=Path(folder)).run())
+        return run_virtually(lambda loop: World(loop, scale, seed=seed, folder=Path(folder), progress=progress).run())
+
+
+def _tell(report: Report) -> None:
+    if report.days and report.days % TOLD_EACH == 0:
+        wrong = f"lost {report.lost}, out of order {report.out_of_order}, complaints {len(report.complaints)}"
+        print(f"day {report.days:.0f}: {report.polls} polls, {report.deliveries} deliveries, {wrong}", flush=True)
 
 
 if __name__ == "__main__":

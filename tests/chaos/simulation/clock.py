@@ -95,6 +95,7 @@ class VirtualClock(SystemClock):
         self._chance = random.Random(f"clock {seed}")
         self.started_ms = start.timestamp() * 1000
         self.shift = timedelta(0)
+        self.idle = 1  # how many times longer than asked a loop sleeps that nobody wakes: a stricter test, and faster
 
     def now(self) -> datetime:
         return self._start + self.shift + timedelta(seconds=self._loop.elapsed)
@@ -104,6 +105,9 @@ class VirtualClock(SystemClock):
 
     def roll(self) -> float:
         return self._chance.random()
+
+    async def wait(self, event: asyncio.Event, at_most: timedelta) -> bool:
+        return await super().wait(event, at_most * self.idle)
 
     def elapsed_at(self, wall: datetime) -> float:
         """When, by the loop's time, the wall clock will show `wall` if nobody sets it."""

@@ -16,17 +16,17 @@ class Power:
         self.moments = 0
         self.last = ""  # the moment at which it was cut
         self._left: int | None = None
-        self._error: Exception | None = None  # what is raised instead of a cut
+        self._act: Callable[[], None] = self.cut
         self._chance = chance
         self.on_cut: Callable[[], None] = lambda: None
 
     def cut_after(self, moments: int) -> None:
         """Fail at that many moments from now, 1 is the next."""
-        self._left = moments
+        self.act_after(moments, self.cut)
 
-    def fail_after(self, moments: int, error: Exception) -> None:
-        """Raise `error` once, at that many moments from now."""
-        self._left, self._error = moments, error
+    def act_after(self, moments: int, act: Callable[[], None]) -> None:
+        """Do something else than failing at that moment; what it raises, the bot's call raises."""
+        self._left, self._act = moments, act
 
     def cut(self) -> None:
         if not self.off.is_set():
@@ -45,10 +45,8 @@ class Power:
         self._left -= 1
         if self._left <= 0:
             self.last, self._left = name, None
-            if self._error is not None:
-                raise self._error
-            self.cut()
-            raise asyncio.CancelledError
+            self._act()
+            self.alive()
 
     def alive(self) -> None:
         """Whoever is dead does nothing more, not even in a `finally`."""

@@ -32,6 +32,7 @@ class Scale:
     jumps_per_day: float = 0.3
     full_disks_per_day: float = 0.3
     prune_each: int = 6
+    idle: int = 1
     feeds_per_destination: int = 8
 
     @property

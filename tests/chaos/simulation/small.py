@@ -1,9 +1,10 @@
 """Two entries, two destinations, and a short list of faults: small enough to try everything that can happen."""
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from bot.config.load import parse
@@ -28,7 +29,6 @@ interval = "15m"
 to = ["{SLACK}", "{DISCORD}"]
 """
 LASTS = 900.0  # seconds; by then even three faults in a row are overcome
-LASTS_AFTER_ERRORS = 7200.0  # a poll that fails by a fault of ours is not repeated for half an hour
 RESTART = timedelta(seconds=1)
 
 
@@ -125,17 +125,16 @@ class Small:
         self.loop.call_later(30, life.stop)
         await life.run()
 
-    async def run(self, *, cut: int | None = None, error: type[Exception] | None = None) -> Ending:
-        """Let it run, its first life cut short (or hit by `error`) at the await of that number."""
+    async def run(self, *, at: int | None = None, act: "Act | None" = None, lasts: float = LASTS) -> Ending:
+        """Let it run; at the await number `at` of its first life `act` happens, by default a power cut."""
         for serial in (3, 4):
             self._publish(serial, announced=True)
         first, life = None, Life(self.around)
-        end = LASTS if error is None else LASTS_AFTER_ERRORS
-        while self.loop.elapsed < end:
-            if first is None and cut is not None:
-                life.power.cut_after(cut) if error is None else life.power.fail_after(cut, error())
+        while self.loop.elapsed < lasts:
+            if first is None and at is not None:
+                life.power.act_after(at, life.power.cut if act is None else partial(act, self))
             first = first or life
-            await self._live(life, end)
+            await self._live(life, lasts)
             life = Life(self.around)
         assert first is not None
         return Ending(
@@ -162,6 +161,9 @@ class Small:
         return [f"left over: {dict(row)}" for row in rows]
 
 
+Act = Callable[[Small], None]
+
+
 def primed(folder: Path) -> bytes:
     """A state in which the first two entries are known, as the bytes of its file."""
     run_virtually(lambda loop: Small(loop, folder, {}, start=START).prime())
@@ -173,12 +175,14 @@ def try_out(
     folder: Path,
     script: Mapping[str, Sequence[str | None]],
     *,
-    cut: int | None = None,
-    error: type[Exception] | None = None,
+    at: int | None = None,
+    act: "Act | None" = None,
+    lasts: float = LASTS,
+    later: timedelta = timedelta(hours=1),
 ) -> Ending:
-    """One run on a copy of `state`, an hour later."""
+    """One run on a copy of `state`, an hour later by the machine's clock."""
     for name in ("bell.db", "bell.db-wal", "bell.db-shm"):
         (folder / name).unlink(missing_ok=True)
     (folder / "bell.db").write_bytes(state)
-    later = START + timedelta(hours=1)
-    return run_virtually(lambda loop: Small(loop, folder, script, start=later).run(cut=cut, error=error))
+    start = START + later
+    return run_virtually(lambda loop: Small(loop, folder, script, start=start).run(at=at, act=act, lasts=lasts))

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.simulation.small import DISCORD, SLACK, Ending, primed, try_out
+from tests.chaos.simulation.small import DISCORD, LASTS, SLACK, Act, Ending, Small, primed, try_out
 
 FAULTS = (None, "lost before", "lost after", "late", "429", "500", "500 stored", "refused")
+AFTER_ERRORS = 7200.0  # seconds; a poll that fails by a fault of ours is not repeated for half an hour
+
 Script = dict[str, tuple[str | None, ...]]
 
 
@@ -23,6 +25,10 @@ def _scripts(depth: int) -> Iterator[Script]:
         yield {SLACK: faults, DISCORD: tuple(reversed(faults))}
 
 
+def _no_memory(_: Small) -> None:
+    raise MemoryError
+
+
 def _bad(script: Script, ending: Ending, cut: int | None = None) -> list[str]:
     where = "" if cut is None else f", await {cut} ({ending.cut_at})"
     return [f"{script}{where}: {words}" for words in ending.wrong]
@@ -32,15 +38,15 @@ def _without_cuts(state: bytes, folder: Path, depth: int) -> list[str]:
     return [words for script in _scripts(depth) for words in _bad(script, try_out(state, folder, script))]
 
 
-def _cut_everywhere(
-    state: bytes, folder: Path, depth: int, *, step: int = 1, error: type[Exception] | None = None
+def _everywhere(
+    state: bytes, folder: Path, depth: int, *, step: int = 1, act: Act | None = None, lasts: float = LASTS
 ) -> list[str]:
-    """Cut the power at each `step`-th await of each script; the first one moves, so that all have their turn."""
+    """Let it happen at each `step`-th await of each script; the first one moves, so that all have their turn."""
     wrong = []
     for number, script in enumerate(_scripts(depth)):
         awaits = try_out(state, folder, script).moments
-        for cut in range(1 + number % step, awaits + 1, step):
-            wrong += _bad(script, try_out(state, folder, script, cut=cut, error=error), cut)
+        for at in range(1 + number % step, awaits + 1, step):
+            wrong += _bad(script, try_out(state, folder, script, at=at, act=act, lasts=lasts), at)
     return wrong
 
 
@@ -49,11 +55,11 @@ def test_two_faults_in_a_row_lose_double_and_disorder_nothing(state: bytes, fold
 
 
 def test_a_power_cut_at_any_await_loses_doubles_and_disorders_nothing(state: bytes, folder: Path) -> None:
-    assert _cut_everywhere(state, folder, 1, step=8) == []
+    assert _everywhere(state, folder, 1, step=8) == []
 
 
 def test_no_memory_left_at_any_await_loses_doubles_and_disorders_nothing(state: bytes, folder: Path) -> None:
-    assert _cut_everywhere(state, folder, 0, step=2, error=MemoryError) == []
+    assert _everywhere(state, folder, 0, step=2, act=_no_memory, lasts=AFTER_ERRORS) == []
 
 
 @pytest.mark.long
@@ -63,14 +69,14 @@ def test_three_faults_in_a_row_lose_double_and_disorder_nothing(state: bytes, fo
 
 @pytest.mark.long
 def test_a_power_cut_at_every_await_of_every_two_faults_is_harmless(state: bytes, folder: Path) -> None:
-    assert _cut_everywhere(state, folder, 2) == []
+    assert _everywhere(state, folder, 2) == []
 
 
 @pytest.mark.long
 def test_a_power_cut_between_any_three_faults_is_harmless(state: bytes, folder: Path) -> None:
-    assert _cut_everywhere(state, folder, 3, step=11) == []
+    assert _everywhere(state, folder, 3, step=11) == []
 
 
 @pytest.mark.long
 def test_no_memory_left_at_any_await_of_a_fault_is_harmless(state: bytes, folder: Path) -> None:
-    assert _cut_everywhere(state, folder, 1, error=MemoryError) == []
+    assert _everywhere(state, folder, 1, act=_no_memory, lasts=AFTER_ERRORS) == []

@@ -83,11 +83,21 @@ class _Counts:
 class World:
     """Everything outside the bot, and the hand that starts and kills it."""
 
-    def __init__(self, loop: VirtualLoop, scale: Scale, *, seed: int, folder: Path) -> None:
+    def __init__(
+        self,
+        loop: VirtualLoop,
+        scale: Scale,
+        *,
+        seed: int,
+        folder: Path,
+        progress: Callable[[Report], None] = lambda report: None,
+    ) -> None:
         self.loop = loop
         self.scale = scale
         self.seed = seed
+        self.progress = progress
         self.clock = VirtualClock(loop, seed=seed)
+        self.clock.idle = scale.idle
         self.chance = random.Random(f"world {seed}")
         self.counts = _Counts()
         self.end = scale.days * DAY
@@ -260,6 +270,7 @@ class World:
     def _each_day(self) -> None:
         self.oracle.forget(self.loop.elapsed - FORGET)
         self.sizes.take(self.around.state)
+        self.progress(self._report())
         if self.loop.elapsed + DAY < self.end:
             self.loop.call_later(DAY, self._each_day)
 
@@ -284,7 +295,7 @@ class World:
         oracle, web, platforms = self.oracle, self.web, self.platforms
         return Report(
             seed=self.seed,
-            days=self.scale.days,
+            days=round(self.loop.elapsed / DAY, 1),
             polls=web.polls,
             unchanged=web.unchanged,
             posts=self.counts.serial,
