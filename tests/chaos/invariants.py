@@ -44,7 +44,8 @@ def ping_faults(arrivals: Iterable[Arrival]) -> list[str]:
 
 def output_faults(name: str, text: str) -> list[str]:
     """I5: nothing went wrong that nobody foresaw."""
-    return [f"{name} says {sign!r}" for sign in SIGNS_OF_A_FAULT if sign in text]
+    lines = [line for line in text.splitlines() if any(sign in line for sign in SIGNS_OF_A_FAULT)]
+    return [f"{name}: {line[-1500:]}" for line in lines]
 
 
 def secret_faults(folder: Path, secrets: Collection[str]) -> list[str]:

@@ -29,7 +29,8 @@ async def random_kills(
         kit, delivery=GRACE | ({"max_new_single": 5} if digest else {}), **({"state": state} if state else {})
     )
     await world.prime()
-    world.publish(40 if digest else 5)
+    world.publish(40 if digest else 30)
+    await world.crash_at("poll.after_commit:1")  # a queue to begin with: polls take longer than many a life
     while world.kills < kills:
         if network and (world.kills == 0 or random.random() < 0.4):
             strike_at_random(world, random)

@@ -21,7 +21,7 @@ async def test_killed_at_random_while_the_network_fails_it_tells_each_entry_once
     runs = [random_kills(kit, 100 + seed, 25, network=True, digest=seed == 4) for seed in range(5)]
     worlds = await asyncio.gather(*runs)
     assert sum(world.kills for world in worlds) >= 125
-    assert kit.oracle.log.struck > 60
+    assert kit.oracle.log.struck > 30
     assert not [fault for world in worlds for fault in world.faults()]
 
 
