@@ -1,8 +1,6 @@
 """Lanes: one destination, in order, under a lease; and what each settlement writes."""
 
-import asyncio
 from dataclasses import replace
-from datetime import datetime, timedelta
 
 import pytest
 
@@ -13,49 +11,16 @@ from bot.core.model.delivery import (
     DeliveryKind,
     DeliveryState,
     Held,
-    Lane,
     Parked,
     Probe,
-    Receipt,
     RetryAt,
-    Sent,
     Settlement,
     Unknown,
 )
-from bot.core.model.plan import Notice
 from bot.core.model.route import DestinationUid
-from bot.store.store import GRACE, Store
+from bot.store.store import Store
 from tests.store.builders import LEASE, MINUTE, NOW, OPS, X, Y, announced, entry, new, started
-
-HOUR = timedelta(hours=1)
-SENT = Sent(receipt=Receipt(remote_ref="1.2", remote_id="C1"))
-
-
-async def take(store: Store, at: datetime = NOW, limit: int = 20) -> Lane:
-    lane = await store.claim_lane(now=at, lease=LEASE, limit=limit)
-    assert lane is not None
-    return lane
-
-
-async def attempt(store: Store, lane: Lane, result: Settlement, *, row: int = 0, at: datetime = NOW) -> Delivery:
-    """Send the lane's delivery and settle it so."""
-    delivery = replace(lane.owed[row].delivery, rendered_hash="rendered")
-    await store.begin(delivery, {"text": "hello"}, epoch=lane.destination.epoch, now=at)
-    await store.settle(delivery, result, epoch=lane.destination.epoch, now=at)
-    return delivery
-
-
-async def give_back(store: Store, lane: Lane) -> None:
-    await store.release_lane(lane.destination.uid, epoch=lane.destination.epoch)
-
-
-async def owing(store: Store, count: int = 3, *to: DestinationUid) -> None:
-    await started(store)
-    await announced(store, *(new(entry(number), *(to or (X,))) for number in range(1, count + 1)))
-
-
-def titles(lane: Lane) -> list[str]:
-    return [owed.entries[0].title for owed in lane.owed]
+from tests.store.lane_steps import HOUR, SENT, attempt, give_back, owing, take, titles
 
 
 async def test_a_lane_brings_what_is_due_in_order_and_is_held_by_one(store: Store) -> None:
@@ -274,96 +239,3 @@ async def test_a_digest_takes_its_members_place_and_their_fate(store: Store) -> 
         ((row, attempts),) = await store.deliveries_of(entry_id or 0)
         assert (row.state, row.remote_ref, len(attempts)) == (DeliveryState.SENT, "1.2", 1)
     assert (await store.delivery_counts())[DeliveryState.SENT] == 1
-
-
-async def test_what_a_dead_process_was_sending_is_unknown_after_the_grace(store: Store) -> None:
-    await owing(store, 2)
-    lane = await take(store)
-    await store.begin(lane.owed[0].delivery, {"text": "hello"}, epoch=lane.destination.epoch, now=NOW)
-    # Nobody releases the lease: the process is gone, and another one finds it when the lease has run out.
-    assert await store.claim_lane(now=NOW + MINUTE, lease=LEASE, limit=5) is None
-    found = await take(store, NOW + LEASE)
-    assert found.owed[0].delivery.state is DeliveryState.UNKNOWN
-    with pytest.raises(LeaseLost):
-        await store.settle(lane.owed[0].delivery, SENT, epoch=lane.destination.epoch, now=NOW)
-
-
-async def test_nothing_passes_an_interrupted_send_within_the_grace(store: Store) -> None:
-    await owing(store, 2)
-    lane = await take(store)
-    await store.begin(lane.owed[0].delivery, {}, epoch=lane.destination.epoch, now=NOW)
-    await give_back(store, lane)
-    assert await store.claim_lane(now=NOW, lease=LEASE, limit=5) is None
-    assert await store.next_due_at() == NOW + GRACE
-    lane = await take(store, NOW + GRACE)
-    assert [owed.delivery.state for owed in lane.owed] == [DeliveryState.UNKNOWN, DeliveryState.PENDING]
-
-
-async def test_a_row_is_begun_once_and_only_by_the_holder(store: Store) -> None:
-    await owing(store, 1)
-    lane = await take(store)
-    delivery = lane.owed[0].delivery
-    await store.begin(delivery, {}, epoch=lane.destination.epoch, now=NOW)
-    with pytest.raises(LeaseLost):
-        await store.begin(delivery, {}, epoch=lane.destination.epoch, now=NOW)
-    with pytest.raises(LeaseLost):
-        await store.begin(delivery, {}, epoch=lane.destination.epoch + 1, now=NOW)
-
-
-async def test_a_renewed_lane_stays_ours(store: Store) -> None:
-    await owing(store, 1)
-    lane = await take(store)
-    await store.renew_lane(X, epoch=lane.destination.epoch, until=NOW + HOUR)
-    assert await store.claim_lane(now=NOW + LEASE, lease=LEASE, limit=1) is None
-
-
-async def test_a_settlement_tells_the_operator_in_the_same_transaction(store: Store) -> None:
-    await owing(store, 1)
-    lane = await take(store)
-    delivery = lane.owed[0].delivery
-    await store.begin(delivery, {}, epoch=lane.destination.epoch, now=NOW)
-    notice = Notice(key="dead|x", words="given up")
-    await store.settle(delivery, Dead(why="bad"), epoch=lane.destination.epoch, now=NOW, notices=[notice])
-    lane = await take(store)
-    assert (lane.destination.uid, lane.owed[0].delivery.notice) == (OPS, "given up")
-
-
-async def test_only_the_last_twenty_attempts_are_kept(store: Store) -> None:
-    await owing(store, 1)
-    lane = await take(store)
-    for number in range(25):
-        delivery = await attempt(store, lane, RetryAt(at=NOW, why=f"try {number}"))
-    ((_, attempts),) = await store.deliveries_of(delivery.entry_id or 0)
-    assert [each.answer for each in attempts] == [f"try {number}" for number in range(5, 25)]
-
-
-async def test_what_is_owed_to_a_destination_that_nothing_names_is_dead(store: Store) -> None:
-    await owing(store, 2, X, Y)
-    assert await store.sync_destinations([Y], now=NOW) == 2
-    assert (await take(store)).destination.uid == Y
-    assert await store.claim_lane(now=NOW, lease=LEASE, limit=1) is None
-    dead = await store.recent(states=frozenset({DeliveryState.DEAD}), destination=X)
-    assert {delivery.error for delivery, _ in dead} == {"no route names this destination any more"}
-
-
-async def test_what_is_due_later_waits_and_is_not_waiting(store: Store) -> None:
-    await started(store)
-    await announced(store, new(entry(1), X, due_at=NOW + HOUR, bundle="digest"), new(entry(2), Y))
-    lane = await take(store)
-    assert lane.destination.uid == Y
-    await store.renew_lane(Y, epoch=lane.destination.epoch, until=NOW + 2 * HOUR)
-    assert await store.claim_lane(now=NOW, lease=LEASE, limit=1) is None
-    assert await store.waiting(now=NOW) == 1
-    lane = await take(store, NOW + HOUR)
-    assert (lane.destination.uid, lane.owed[0].delivery.bundle) == (X, "digest")
-    assert [row.id for row in await store.due_rows(X, now=NOW + HOUR)] == [lane.owed[0].delivery.id]
-    assert [each.delivery.id for each in await store.owed(X, now=NOW + HOUR, limit=1)] == [lane.owed[0].delivery.id]
-
-
-async def test_many_claims_at_once_never_share_a_destination(store: Store) -> None:
-    uids = tuple(DestinationUid(f"slack:#{number}") for number in range(30))
-    await started(store, destinations=uids)
-    await announced(store, new(entry(1), *uids))
-    lanes = await asyncio.gather(*(store.claim_lane(now=NOW, lease=LEASE, limit=1) for _ in range(40)))
-    found = [lane.destination.uid for lane in lanes if lane is not None]
-    assert sorted(found) == sorted(uids)

@@ -144,6 +144,16 @@ async def test_times_of_a_clock_that_ran_ahead_do_not_hold_a_delivery(store: Sto
     assert await store.claim_lane(now=NOW, lease=LEASE, limit=1) is None
 
 
+async def test_a_clock_that_is_set_right_while_the_bot_runs_holds_nothing_up(store: Store) -> None:
+    await started(store)
+    ahead = NOW + 3650 * DAY
+    await announced(store, new(entry(1), X, due_at=ahead), at=ahead)
+    assert await store.claim_feeds(now=NOW, lease=LEASE, limit=1) == []
+    await store.set_right(now=NOW)
+    assert len(await store.claim_feeds(now=NOW, lease=LEASE, limit=1)) == 1
+    assert await store.claim_lane(now=NOW, lease=LEASE, limit=1) is not None
+
+
 async def test_recovery_leaves_alone_what_another_replica_holds(postgres_url: str) -> None:
     first, second = await open_store(postgres_url, ops=OPS), await open_store(postgres_url, ops=OPS)
     await started(first)
