@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -70,6 +71,10 @@ def outside() -> Iterator[Outside]:
         authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(folder / "server.pem")
         roots = folder / "roots.pem"
         authority.cert_pem.write_to_path(roots)
+        system = ssl.get_default_verify_paths().cafile
+        if system is not None:  # a bundle of the usual size, since some clients read theirs for every feed
+            with roots.open("ab") as bundle:
+                bundle.write(Path(system).read_bytes())
         port = free_port()
         command = [sys.executable, "-m", "bench.world", "--port", str(port), "--certificates", name]
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
