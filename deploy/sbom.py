@@ -43,11 +43,11 @@ def component(name: str, version: str, rest: str) -> dict[str, object]:
 def licence(name: str) -> str:
     """Return the licence that a package's metadata names; "unknown" for one that is not for this Python."""
     try:
-        about = metadata(name)
+        about = metadata(name).json
     except PackageNotFoundError:
         return "unknown"
-    said = about.get("License-Expression") or (about.get("License") or "").strip().partition("\n")[0]
-    classes = [line.rpartition("::")[2].strip() for line in about.get_all("Classifier") or () if "License ::" in line]
+    said = str(about.get("license_expression") or about.get("license") or "").strip().partition("\n")[0]
+    classes = [str(line).rpartition("::")[2].strip() for line in about.get("classifier", ()) if "License ::" in line]
     return said or ", ".join(classes) or "unknown"
 
 
