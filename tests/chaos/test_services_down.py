@@ -47,6 +47,18 @@ async def test_an_hour_of_5xx_half_of_which_stored_ends_with_each_entry_once(kit
     assert not world.faults()
 
 
+async def test_what_a_service_commits_after_it_broke_off_is_waited_for_and_not_sent_again(kit: Kit) -> None:
+    """C10: neither the answer nor the history shows it at first."""
+    world = await queue_of(kit, 3, EXACTLY_ONCE, grace="7s", look_again="1s")
+    kit.oracle.do("discord", "set", nonce_window=0.0)
+    for platform in EXACTLY_ONCE:
+        late = [Fault(kind="rst", match=SENDS[platform], store=True, late=5.0, times=1)]
+        kit.oracle.faults(SERVER[platform], late, whose=platform)
+    await world.settle(seconds=120)
+    await asyncio.sleep(5)  # what an impatient bot would have sent twice is there by now
+    assert not world.faults()
+
+
 async def test_closed_in_the_middle_of_a_queue_it_waits_and_goes_on_when_opened(kit: Kit) -> None:
     oracle = kit.oracle
     world = await queue_of(kit, 40, EXACTLY_ONCE)
