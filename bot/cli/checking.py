@@ -5,7 +5,7 @@ import asyncio
 import click
 
 from bot.cli.loading import config_option, settings_of
-from bot.cli.output import print_json, say
+from bot.cli.output import amount, print_json, say
 from bot.clock import SystemClock
 from bot.config.load import missing_secrets
 from bot.config.settings import Settings
@@ -26,7 +26,7 @@ def check(online: bool, config: str | None) -> int:
     if missing := missing_secrets(settings):
         raise ConfigError(missing)
     load_templates(settings)
-    say(f"configuration: ok ({len(settings.feeds)} feeds, {len(settings.routes)} routes)")
+    say(f"configuration: ok ({amount(len(settings.feeds), 'feed')}, {amount(len(settings.routes), 'route')})")
     return asyncio.run(_check_online(settings)) if online else 0
 
 
@@ -66,7 +66,7 @@ def preview(
 
 
 @click.command("send-test")
-@click.argument("destination", metavar="D")
+@click.argument("destination", metavar="DESTINATION")
 @config_option
 def send_test(destination: str, config: str | None) -> None:
     """A test message to one destination."""

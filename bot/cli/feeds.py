@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import click
 
 from bot.cli.loading import ask, config_option, config_path, settings_of
-from bot.cli.output import print_json, say
+from bot.cli.output import amount, print_json, say
 from bot.clock import SystemClock
 from bot.config.settings import Settings
 from bot.core.errors import FetchError, ParseError, UsageError
@@ -105,7 +105,7 @@ def opml() -> None:
 @click.argument("file", type=click.File("rb"))
 @config_option
 def opml_import(file: BinaryIO, config: str | None) -> None:
-    """Print [[feeds]] blocks to append to the configuration; changes nothing by itself."""
+    """Print [[feeds]] blocks for the configuration; change nothing."""
     listed = parse_opml(file.read(2_000_000))
     settings = settings_or_none(config)
     taken, urls = [feed.id for feed in settings.feeds], {feed.url for feed in settings.feeds}
@@ -120,7 +120,7 @@ def opml_import(file: BinaryIO, config: str | None) -> None:
     for address in listed.skipped:
         say(f"skipped, it cannot be polled: {address}", err=True)
     say("\n".join(blocks))
-    say(f"{len(blocks)} feeds; append this to {config_path(config)}", err=True)
+    say(f"{amount(len(blocks), 'feed')}; append this to {config_path(config)}", err=True)
 
 
 @opml.command("export")
@@ -134,4 +134,4 @@ def opml_export(file: Path | None, config: str | None) -> None:
         say(text)
         return
     file.write_text(text, encoding="utf-8")
-    say(f"written: {file} ({len(states)} feeds)")
+    say(f"written: {file} ({amount(len(states), 'feed')})")

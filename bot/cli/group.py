@@ -92,8 +92,11 @@ def main(args: list[str] | None = None, prog_name: str | None = None) -> None:
         status: Any = group.main(args=args, prog_name=prog_name or "feedbell", standalone_mode=False)
     except click.exceptions.Abort:
         sys.exit(130)
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
+        sys.exit(error.exit_code)
+    except click.ClickException as error:
+        click.echo(_usage_line(error), err=True)
         sys.exit(error.exit_code)
     except FeedbellError as error:
         lines = error.problems if isinstance(error, ConfigError) else (f"error: {error}",)
@@ -103,6 +106,16 @@ def main(args: list[str] | None = None, prog_name: str | None = None) -> None:
     except BrokenPipeError:
         sys.exit(0)  # `feedbell latest | head -1` is no error
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _usage_line(error: click.ClickException) -> str:
+    """One line, like every other error, with where to look."""
+    words = error.format_message().strip()
+    words = (words[:1].lower() + words[1:]).rstrip(".")
+    says_enough = "`" in words or "did you mean" in words
+    if says_enough or not isinstance(error, click.UsageError) or error.ctx is None:
+        return f"error: {words}"
+    return f"error: {words}; see `{error.ctx.command_path} --help`"
 
 
 def _exit_code(error: FeedbellError) -> int:

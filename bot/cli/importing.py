@@ -8,7 +8,7 @@ import click
 
 from bot.cli.feeds import settings_or_none
 from bot.cli.loading import ask, config_option, config_path
-from bot.cli.output import say
+from bot.cli.output import amount, say
 from bot.core.errors import UsageError
 from bot.core.lint import feed_block, propose_id
 from bot.core.otherbots import READERS, OtherFeed
@@ -38,7 +38,8 @@ def import_(bot: str, path: Path, config: str | None) -> None:
     say("\n".join(blocks))
     known = sum(len(feed.told) for _, feed in told)
     say(
-        f"{len(blocks)} feeds; append this to {config_path(config)} and keep the ids: {known} entries are known",
+        f"{amount(len(blocks), 'feed')}; append this to {config_path(config)} and keep the ids: "
+        f"{amount(known, 'entry is', 'entries are')} known",
         err=True,
     )
 

@@ -73,7 +73,7 @@ def _routes_named(wanted: str | None, settings: Settings) -> Sequence[Route]:
 
 
 @click.command()
-@click.argument("destination", metavar="D")
+@click.argument("destination", metavar="DESTINATION")
 @config_option
 def resume(destination: str, config: str | None) -> None:
     """A parked or unsubscribed destination: try again now."""
@@ -135,7 +135,7 @@ def _configured(settings: Settings) -> dict[str, str]:
 async def _stored(store: Store) -> dict[str, str]:
     states, counts = await store.feeds(), await store.delivery_counts()
     sizes, problems = await store.sizes(), await store.integrity()
-    rows = {name: str(count) for name, count in sizes.items()}
+    rows = {name: str(count) if name != "bytes" else f"{count / 1e6:.1f} MB" for name, count in sizes.items()}
     return {
         "integrity": "; ".join(problems) or "ok",
         **{f"rows of {name}" if name != "bytes" else "size": count for name, count in rows.items()},

@@ -27,7 +27,7 @@ def run(config: str | None) -> int:
 @click.command()
 @config_option
 def once(config: str | None) -> int:
-    """Poll every feed now, deliver all that is due, exit: 0 all well, 75 something will be retried."""
+    """Poll every feed now, deliver all that is due, exit: 0 well, 75 something is retried, 78 bad configuration."""
     from bot.app.once import run_once
     from bot.clock import SystemClock
 
