@@ -14,7 +14,7 @@ from bot.app.parts import Parts, built, opened
 from bot.app.preparing import prepare
 from bot.app.reloading import Reloader, reload_on_sighup
 from bot.app.serving import web_running
-from bot.app.ticking import Rarely, Wakers, start_ticks, stop_on_signals
+from bot.app.ticking import ClockWatch, Rarely, Wakers, start_ticks, stop_on_signals
 from bot.config.settings import Settings
 from bot.core.errors import StoreUnavailable
 from bot.core.model.feed import FeedId
@@ -115,7 +115,7 @@ def settle_in() -> None:
     """Let the collector pass over what has been built by now, and look less often: polls make hardly any cycles."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(10_000, 20, 50)
+    gc.set_threshold(2_000)
 
 
 async def serve(
@@ -130,6 +130,7 @@ async def serve(
         parts.intake.poll_due,
         parts.outbox.send_due,
         Rarely(parts.clock, UPKEEP, partial(keep_up, parts)).look,
+        ClockWatch(parts.clock, parts.store).look,
         *more,
     )
     running = [asyncio.create_task(wakers.loop(_patient(work, parts.clock), stopping)) for work in loops]

@@ -1,10 +1,12 @@
 """What wakes the loops: a tick a second, and an event between ticks."""
 
 import asyncio
+import logging
 import math
 import signal
 from collections.abc import Awaitable, Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Protocol
 
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
@@ -12,6 +14,14 @@ from bot.ports import Clock
 
 TICK = timedelta(seconds=1)
 IDLE = timedelta(minutes=1)  # a loop that nobody wakes looks by itself
+SET = 60.0  # seconds by which a clock does not move by itself
+
+log = logging.getLogger(__name__)
+
+
+class SetRight(Protocol):
+    async def set_right(self, *, now: datetime) -> None:
+        """No time that a wrong clock gave keeps anything waiting."""
 
 
 class Wakers:
@@ -54,6 +64,25 @@ class Rarely:
         if now >= self._next_at:
             self._next_at = now + self._every.total_seconds()
             await self._work()
+
+
+class ClockWatch:
+    """Notices that somebody set the machine's clock, by its distance to the one that nobody can set."""
+
+    def __init__(self, clock: Clock, store: SetRight) -> None:
+        self._clock = clock
+        self._store = store
+        self._ahead = self._now_ahead()
+
+    async def look(self) -> None:
+        ahead = self._now_ahead()
+        if abs(ahead - self._ahead) >= SET:
+            log.warning("the clock was set", extra={"by_seconds": round(ahead - self._ahead)})
+            await self._store.set_right(now=self._clock.now())
+            self._ahead = ahead
+
+    def _now_ahead(self) -> float:
+        return self._clock.now().timestamp() - self._clock.monotonic()
 
 
 def start_ticks(wake: Callable[[], None]) -> AsyncIOScheduler:

@@ -73,11 +73,15 @@ def sync(tx: Tx, uids: Collection[str], now: datetime) -> int:
     for part in chunks(uid for uid in gone if known[uid]["gone_at"] is None):
         names, params = one_of("uid", "u", part)
         tx.run(f"UPDATE destination SET gone_at = :now, due_at = NULL WHERE {names}", now=to_ms(now), **params)
+    forget_a_wrong_clock(tx, now)
+    return died
+
+
+def forget_a_wrong_clock(tx: Tx, now: datetime) -> None:
     tx.run("UPDATE destination SET not_before = NULL WHERE not_before > :latest", latest=to_ms(now + MAX_WAIT))
     reschedule(
         tx, [row["uid"] for row in tx.rows(f"SELECT DISTINCT destination_uid AS uid FROM delivery WHERE {OPEN}")]
     )
-    return died
 
 
 def kill(tx: Tx, where: str, why: str, now: datetime, **params: Value) -> int:

@@ -35,7 +35,7 @@ def sync(tx: Tx, feeds: Sequence[Feed], now: datetime) -> None:
     kept = {feed.id for feed in feeds}
     gone = [row["no"] for row in stored.values() if row["id"] not in kept and not row["from_chat"]]
     remove(tx, [no for no in gone], now)
-    _forget_a_wrong_clock(tx, now)
+    forget_a_wrong_clock(tx, now)
 
 
 def add(tx: Tx, feed: Feed, position: int, first_at: datetime) -> None:
@@ -108,7 +108,7 @@ def _hasten(tx: Tx, row: Row, feed: Feed) -> None:
     tx.run("UPDATE feed SET next_poll_at = :at WHERE no = :no AND next_poll_at > :at", no=row["no"], at=next_poll_at)
 
 
-def _forget_a_wrong_clock(tx: Tx, now: datetime) -> None:
+def forget_a_wrong_clock(tx: Tx, now: datetime) -> None:
     latest = to_ms(now + MAX_WAIT)
     tx.run(
         "UPDATE feed SET next_poll_at = :now, due_at = :now, asked_until = NULL"

@@ -193,6 +193,10 @@ class Store(Extras, Pages):
         alone = self._opened is not None and self._opened.lock is not None
         return await self._db.write(upkeep.recover, now=now, grace=self.grace, alone=alone)
 
+    async def set_right(self, *, now: datetime) -> None:
+        """After the machine's clock was set: no time that it gave while it was wrong keeps anything waiting."""
+        await self._db.write(upkeep.set_right, now, self.grace)
+
     async def waiting(self, *, now: datetime | None = None) -> int:
         return await self._db.read(lanes.waiting, now or self._now)
 

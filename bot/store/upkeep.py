@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from bot.core.model.route import DestinationUid
-from bot.store import destinations, lanes, meta
+from bot.store import destinations, feeds, lanes, meta
 from bot.store.entry_rows import folded_tags, searchable
 from bot.store.feed_rows import unpack_listing
 from bot.store.sql import Row, Tx, one_of, to_ms
@@ -38,7 +38,7 @@ def recover(tx: Tx, *, now: datetime, grace: timedelta, alone: bool) -> int:
         found += 0 if sending is None else int(sending["n"])
         lanes.forget_senders(tx, uid, now=now, grace=grace)
         tx.run("UPDATE destination SET owner = NULL, lease_until = NULL WHERE uid = :uid", uid=uid)
-    _forget_a_wrong_clock(tx, now)
+    _forget_a_wrong_clock(tx, now, grace)
     destinations.reschedule(tx, uids)
     if alone:
         tx.run("UPDATE lease SET owner = NULL, until = NULL")
@@ -50,23 +50,33 @@ def recover(tx: Tx, *, now: datetime, grace: timedelta, alone: bool) -> int:
     return found
 
 
-def _forget_a_wrong_clock(tx: Tx, now: datetime) -> None:
+def _forget_a_wrong_clock(tx: Tx, now: datetime, grace: timedelta) -> None:
     """A time that no rule can have made comes from a clock that has been set back since: it means now."""
     tx.run(
         "UPDATE destination SET probe_at = :now WHERE probe_at > :latest",
         now=to_ms(now),
         latest=to_ms(now + destinations.MAX_WAIT),
     )
-    late = "wake_at > :latest"
+    late = "wake_at IS NOT NULL AND (wake_at > :latest OR due_at > :latest)"  # a retry wakes at its due time
     rows = tx.rows(
         f"SELECT DISTINCT destination_uid AS uid FROM delivery WHERE {late}", latest=to_ms(now + LONGEST_DIGEST)
     )
     tx.run(
-        f"UPDATE delivery SET wake_at = :now, due_at = :now WHERE {late}",
+        "UPDATE delivery SET due_at = :now, wake_at = CASE WHEN wake_at <= :latest THEN wake_at"
+        " WHEN state = 'unknown' THEN :looked_for ELSE :now END"
+        f" WHERE {late}",
         now=to_ms(now),
+        looked_for=to_ms(now + grace),  # nobody knows how long ago it was tried
         latest=to_ms(now + LONGEST_DIGEST),
     )
     destinations.reschedule(tx, [row["uid"] for row in rows])
+
+
+def set_right(tx: Tx, now: datetime, grace: timedelta) -> None:
+    """Somebody set the clock while the bot ran: what waits for a time far off waits no longer."""
+    _forget_a_wrong_clock(tx, now, grace)
+    feeds.forget_a_wrong_clock(tx, now)
+    destinations.forget_a_wrong_clock(tx, now)
 
 
 def kill_old(tx: Tx, now: datetime, keep: timedelta, max_rows: int) -> Mapping[DestinationUid, int]:
