@@ -54,9 +54,9 @@ class GuardedParser:
         return self._worker.pid if self._worker is not None and self._worker.returncode is None else None
 
     async def parse(self, body: bytes, *, url: str, content_type: str | None, listed: dict[bytes, Key]) -> ParsedFeed:
-        question = frame(Question(body=body, url=url, content_type=content_type, listed=listed))
+        question = Question(body=body, url=url, content_type=content_type, listed=listed)
         async with self._turn:
-            answer = await self._ask(question)
+            answer = await self._ask(frame(question))  # packed when its turn has come: a queue holds no copies
         if answer.feed is not None:
             return answer.feed
         if answer.not_a_feed is not None:
