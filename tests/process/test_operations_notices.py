@@ -127,3 +127,17 @@ async def test_a_revoked_token_is_told_where_the_operator_still_hears_it(tmp_pat
         await asyncio.sleep(5)  # real seconds, in which a refused token is not tried again
         assert (await here.bot.call("resume", "slack:#news")).code == 0
         await here.told("2")
+
+
+async def test_one_channel_under_two_names_is_told_once_from_the_first_message_on(tmp_path: Path) -> None:
+    async with Watched(tmp_path) as here:
+        here.follow("blog", "1")
+        [channel] = [one.id for one in here.slack.team.channels.values() if one.name == "news"]
+        here.routes[0]["to"] = ["slack:#news", f"slack:{channel}"]
+        await here.started()
+        here.publish("blog", "1", "2", "3")
+        await here.poll_again()
+        notice = await here.noticed("is the same channel as")
+        assert "feedbell resume slack:" in notice
+        await here.quiet(1)
+        assert here.titles() == ["2", "3"]
