@@ -22,9 +22,10 @@ _ROOT = re.compile(r"(?:[A-Za-z_][\w.-]*:)?(?:rss|feed|rdf|channel)", re.IGNOREC
 _BURIED_ROOT = re.compile(r"<\?xml\s|<rss[\s>]|<rdf:RDF[\s>]|<feed\s[^<>]{0,500}xmlns", re.IGNORECASE)
 _PAGE = re.compile(r"<(?:html|head|body|!doctype\s+html)[\s>]", re.IGNORECASE)
 _MARKUP = re.compile(r"<(?=[A-Za-z_/!?])")
-_START = re.compile(r"<([A-Za-z_][^\s/<>]*)((?:[^<>\"']++|\"[^\"]*+\"|'[^']*+')*+)>")
+# Names are possessive, so that a long one without an end is read once and not from each of its characters.
+_START = re.compile(r"<([A-Za-z_][^\s/<>]*+)((?:[^<>\"']++|\"[^\"]*+\"|'[^']*+')*+)>")
 _END = re.compile(r"</([A-Za-z_][^\s/<>]*)\s*>?")
-_ATTRIBUTE = re.compile(r"""([A-Za-z_][^\s=<>"'/]*)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'<>]+))""")
+_ATTRIBUTE = re.compile(r"""(?<![^\s=<>"'/])([A-Za-z_][^\s=<>"'/]*+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'<>]+))""")
 _SKIPPED = (("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", "?>"))
 _SUBSET_END = re.compile(r"\]\s*>")
 
