@@ -111,7 +111,9 @@ class WebSub:
         if query.get("hub.mode") != "subscribe":
             return None
         seconds = query.get("hub.lease_seconds", "")
-        lease = timedelta(seconds=int(seconds)) if seconds.isdecimal() and len(seconds) < 10 else LEASE
+        # Nobody proves to be the hub here: whoever guesses the topic may slow polling down for a lease, no longer.
+        given = timedelta(seconds=int(seconds)) if seconds.isdecimal() and len(seconds) < 10 else LEASE
+        lease = min(given, LEASE)
         now = self._clock.now()
         await self._save(feed_id, replace(found, asked_at=now.isoformat(), until=(now + lease).isoformat()))
         log.info("hub confirmed", extra={"feed": feed_id})
