@@ -45,7 +45,7 @@ async def random_kills(
         for platform in ALL:
             kit.oracle.faults(SERVER[platform], whose=f"{world.name} {platform}")
     if tidy:
-        await world.settle(seconds=120)
+        await world.settle(seconds=70)
     return world
 
 
@@ -68,7 +68,7 @@ async def cut_connections(kit: Kit, seed: int, cuts: int, *, worlds: int = 4) ->
         kit.oracle.cut(server, *(_any_cut(random) for _ in range(cuts // len(PROXIED))))
     for world in made:
         world.publish(40)
-    await asyncio.gather(*(world.settle(seconds=150) for world in made))
+    await asyncio.gather(*(world.settle(seconds=90) for world in made))
     return made
 
 

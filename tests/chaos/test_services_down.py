@@ -28,7 +28,7 @@ async def test_a_storm_of_429_in_all_spellings_costs_neither_order_nor_patience(
     for platform in world.platforms:
         storm = [Fault(kind="rate", match=SENDS[platform], retry_after=word, every=2, times=2) for word in RETRY_AFTER]
         kit.oracle.faults(SERVER[platform], storm, whose=platform)
-    await world.settle(seconds=120)
+    await world.settle(seconds=80)
     assert kit.oracle.log.struck >= 20
     assert not world.faults()
 
@@ -42,7 +42,7 @@ async def test_an_hour_of_5xx_half_of_which_stored_ends_with_each_entry_once(kit
         if platform in EXACTLY_ONCE:
             faults.append(Fault(kind="status", match=match, status=502, store=True, every=2, times=times))
         kit.oracle.faults(SERVER[platform], faults, whose=platform)
-    await world.settle(seconds=120)
+    await world.settle(seconds=80)
     assert kit.oracle.log.struck >= 30
     assert not world.faults()
 
@@ -54,7 +54,7 @@ async def test_what_a_service_commits_after_it_broke_off_is_waited_for_and_not_s
     for platform in EXACTLY_ONCE:
         late = [Fault(kind="rst", match=SENDS[platform], store=True, late=5.0, times=1)]
         kit.oracle.faults(SERVER[platform], late, whose=platform)
-    await world.settle(seconds=120)
+    await world.settle(seconds=80)
     await asyncio.sleep(5)  # what an impatient bot would have sent twice is there by now
     assert not world.faults()
 
@@ -86,7 +86,7 @@ async def test_closed_in_the_middle_of_a_queue_it_waits_and_goes_on_when_opened(
         open_again()
     for platform in EXACTLY_ONCE:
         await world.call("resume", world.destinations[platform])
-    await world.settle(seconds=120)
+    await world.settle(seconds=80)
     assert not world.faults()
 
 

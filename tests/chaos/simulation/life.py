@@ -48,6 +48,7 @@ class Surroundings:
     sent: Callable[[SendEvent], None] = lambda event: None
     threads: bool = False
     prune_each: int = 1
+    outbox: type[Outbox] = Outbox
 
 
 class QuietStore(Store):
@@ -83,7 +84,7 @@ class Assembled(Parts):
             polls=settings.polling.concurrency,
             max_new_single=settings.delivery.max_new_single,
         )
-        self.outbox = Outbox(
+        self.outbox = around.outbox(
             store=store,
             clock=clock,
             means=means_of(settings, clock, around.notifiers(power)),

@@ -51,6 +51,7 @@ class Oracle:
         self.lost = 0
         self.notices = 0
         self.killed_at = -1.0
+        self.on_complaint: Callable[[str], None] = lambda words: None
         self.may_be_late: Callable[[str], bool] = lambda uid: True
         self.trail = 0  # a hash of all that arrived: equal seeds, equal trails
         self._seed = seed
@@ -60,6 +61,7 @@ class Oracle:
     def complain(self, words: str) -> None:
         if len(self.complaints) < MOST_COMPLAINTS:
             self.complaints.append(words)
+        self.on_complaint(words)
 
     def fate(self, uid: str, serial: int) -> str | None:
         """What a service has against one message, for good."""

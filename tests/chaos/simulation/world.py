@@ -9,7 +9,9 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
+from bot.core.errors import StoreUnavailable
 from bot.services.intake import PollEvent
+from bot.services.outbox import Outbox
 from bot.store.sqlite import SqliteConnection
 from tests.chaos.simulation.calendar import DAY, HOUR, Calendar
 from tests.chaos.simulation.clock import VirtualClock, VirtualLoop
@@ -51,6 +53,7 @@ class Report:
     out_of_order: int
     trail: int
     sizes: str
+    growth_mb: float  # of memory in 30 days, after the first month
     complaints: tuple[str, ...]
 
     def __str__(self) -> str:
@@ -91,6 +94,8 @@ class World:
         seed: int,
         folder: Path,
         progress: Callable[[Report], None] = lambda report: None,
+        outbox: type[Outbox] = Outbox,
+        until: str | None = None,
     ) -> None:
         self.loop = loop
         self.scale = scale
@@ -103,6 +108,7 @@ class World:
         self.end = scale.days * DAY
         self.quiet_from = self.end - min(LONGEST_QUIET, self.end * 0.4)
         self.scene = make_scene(scale, seed=seed, folder=folder, now=lambda: self.clock.now() - self.clock.shift)
+        self.until = until  # a complaint with these words ends the run
         self.oracle = Oracle(self.scene.wishes, seed=seed, most_posts=scale.most_posts, fates=FATES)
         calendar = Calendar(
             seed,
@@ -129,6 +135,7 @@ class World:
             chance=random.Random(f"platforms {seed}"),
             has_intent=self._has_intent,
         )
+        self.oracle.on_complaint = self._complained
         self.oracle.may_be_late = lambda uid: (
             calendar.troubled(uid, loop.elapsed, 6 * HOUR) or bool(self.platforms.channels[uid].stuck)
         )
@@ -142,6 +149,7 @@ class World:
             notifiers=self.platforms.notifiers,
             polled=self._polled,
             prune_each=scale.prune_each,
+            outbox=outbox,
         )
         self.sizes = Sizes(loop)
         self.life: Life | None = None
@@ -156,7 +164,8 @@ class World:
             self._begin()
             while self.loop.elapsed < self.end:
                 await self._live()
-            await self._judge()
+            if self.until is None or not self.oracle.complaints:
+                await self._judge()
         finally:
             root.removeHandler(faults)
             root.propagate = True
@@ -171,7 +180,12 @@ class World:
         self.life.power.disk_full = self._disk_full
         self.life.power.on_cut = self._died
         at_end = self.loop.call_at(max(self.end, self.loop.elapsed + 1), self.life.stop)
-        await self.life.run()
+        try:
+            await self.life.run()
+        except StoreUnavailable:
+            # No start on a full disk: the process ends with 75, and whoever started it tries again.
+            if not self._disk_full:
+                raise
         at_end.cancel()
         if self.loop.elapsed < self.end:
             await asyncio.sleep(self.chance.choice((0.3, 1.0, 5.0, 60.0, 900.0)))
@@ -180,6 +194,11 @@ class World:
         self.counts.kills += 1
         self.oracle.killed_at = self.loop.elapsed
         self.web.died()
+
+    def _complained(self, words: str) -> None:
+        if self.until is not None and self.until in words and self.life is not None:
+            self.end = self.loop.elapsed
+            self.life.power.cut_after(1)
 
     def _kill(self) -> None:
         if self.life is not None and not self.life.power.off.is_set():
@@ -315,5 +334,6 @@ class World:
             out_of_order=oracle.out_of_order,
             trail=oracle.trail,
             sizes=str(self.sizes),
+            growth_mb=round(self.sizes.slope(30) / 1e6, 2),
             complaints=tuple(oracle.complaints),
         )
