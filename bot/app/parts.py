@@ -221,6 +221,7 @@ def delivery_rules(delivery: DeliverySettings) -> DeliveryRules:
         give_up=delivery.give_up,
         breaker_after=delivery.breaker_failures,
         breaker_open=delivery.breaker_base,
+        breaker_cap=delivery.breaker_cap,
         head_of_line=delivery.head_of_line,
         probe_every=delivery.probe_every,
         keep=delivery.park_keep,

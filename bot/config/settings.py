@@ -138,7 +138,6 @@ class PollingSettings(Section):
     max_redirects: f.Count = 5
     parse_cpu: f.Positive = timedelta(seconds=10)
     parse_memory_mb: f.AtLeastOne = 512
-    max_entries: f.AtLeastOne = 5_000
 
 
 class LogSettings(Section):

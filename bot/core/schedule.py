@@ -8,9 +8,7 @@ from zoneinfo import ZoneInfo
 from bot.core.model.feed import Feed, FeedId, FeedMemory
 from bot.core.model.route import DigestRule, QuietHours, Route
 
-POLL_FLOOR = timedelta(minutes=5)  # P5
-POLL_FLOOR_BLIND = timedelta(minutes=60)  # P5: without a validator each poll costs the server a whole document
-MAX_POLL_INTERVAL = timedelta(hours=24)  # P6, P10: what headers, feeds and failures can make of an interval
+MAX_POLL_INTERVAL = timedelta(hours=24)  # P6: what headers and feeds can make of an interval
 MAX_RETRY_AFTER = timedelta(days=31)  # P9
 GONE_WAIT = timedelta(days=1)  # N24: a 410 is asked again at most once a day
 JITTER = 0.1  # P7: of the wait, later only
@@ -35,7 +33,7 @@ def poll_interval(feed: Feed, *, has_validators: bool) -> timedelta:
     """Return the configured interval, raised to the floor of P5; a feed of one's own has none."""
     if feed.own:
         return feed.interval
-    return max(feed.interval, POLL_FLOOR if has_validators else POLL_FLOOR_BLIND)
+    return max(feed.interval, feed.floor if has_validators else feed.blind_floor)
 
 
 def next_poll_at(
@@ -61,7 +59,7 @@ def next_poll_at(
     interval = poll_interval(feed, has_validators=has_validators)
     wait = max(interval, min(MAX_POLL_INTERVAL, max(max_age or interval, memory.ttl or interval)))
     if failures > 0:
-        wait = max(wait, min(MAX_POLL_INTERVAL, wait * (1 << min(failures, MAX_DOUBLINGS))))
+        wait = max(wait, min(feed.backoff_cap, wait * (1 << min(failures, MAX_DOUBLINGS))))
     until = asked_until(now=now, asked=asked, gone=gone)
     if until is not None:
         wait = max(wait, until - now)

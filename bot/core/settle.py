@@ -43,6 +43,7 @@ class DeliveryRules:
     give_up: timedelta = timedelta(hours=72)  # one message that alone fails
     breaker_after: int = 5
     breaker_open: timedelta = timedelta(seconds=30)
+    breaker_cap: timedelta = timedelta(minutes=15)
     head_of_line: timedelta = timedelta(minutes=15)
     probe_every: timedelta = timedelta(hours=1)
     keep: timedelta = timedelta(days=7)  # the queue of a destination that is down
@@ -123,7 +124,7 @@ def retry_delay(failures: int, *, roll: float, asked: timedelta | None, rules: D
     wait = ceiling * roll
     over = failures + 1 - rules.breaker_after
     if over >= 0:
-        wait = max(wait, min(rules.retry_cap, rules.breaker_open * (1 << min(over, 20))))
+        wait = max(wait, min(rules.breaker_cap, rules.breaker_open * (1 << min(over, 20))))
     if asked is not None:
         wait = max(wait, min(asked, rules.asked_cap))
     return wait

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
-from bot.core.model.feed import Feed
+from bot.core.model.feed import Feed, FeedId
 from bot.ports import Clock
 
 PUT_OFF = timedelta(seconds=30)  # a longer queue before one host is left in the store
@@ -35,6 +35,11 @@ class HostGate:
         self._clock = clock
         self._gap = gap.total_seconds()
         self._hosts: dict[str, _Host] = {}
+        self._hurried: set[FeedId] = set()
+
+    def hurry(self, feed_id: FeedId) -> None:
+        """Let a feed's next turn come at once: its publisher asks for it, and another of its host may hang."""
+        self._hurried.add(feed_id)
 
     @asynccontextmanager
     async def turn(self, feed: Feed, url: str, *, patient: bool) -> AsyncIterator[Turn]:
@@ -45,6 +50,10 @@ class HostGate:
         host = self._hosts.setdefault(urlsplit(url).netloc.lower(), _Host())
         now = self._clock.monotonic()
         wait, pause = host.free_at - now, host.paused_until - now
+        if feed.id in self._hurried and pause <= 0:
+            self._hurried.discard(feed.id)
+            yield Turn()
+            return
         if pause > 0 or (wait > PUT_OFF.total_seconds() and not patient):
             yield Turn(put_off_until=self._clock.now() + timedelta(seconds=max(wait, pause)))
             return

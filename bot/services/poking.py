@@ -1,6 +1,7 @@
 """Pokes: "I have just published". Polled at once, and again with patience, for a CDN may serve the old feed a while."""
 
 import asyncio
+from collections.abc import Callable
 from datetime import timedelta
 
 from bot.core.model.feed import FeedId
@@ -12,16 +13,19 @@ PATIENCE = tuple(timedelta(seconds=wait) for wait in (5, 15, 40, 120, 300))  # e
 class Pokes:
     """One round of patience for each feed; another poke begins it anew, and a new entry ends it."""
 
-    def __init__(self, store: Store, clock: Clock, wake: WakeUp) -> None:
+    def __init__(self, store: Store, clock: Clock, wake: WakeUp, *, hurry: Callable[[FeedId], None]) -> None:
+        """`hurry` lets a feed pass before others of its host."""
         self._store = store
         self._clock = clock
         self._wake = wake
+        self._hurry = hurry
         self._rounds: dict[FeedId, asyncio.Task[None]] = {}
 
     async def poke(self, feed_id: FeedId) -> bool:
         """Make the feed due now, in backoff or not; a server's own Retry-After still holds. False: no such feed."""
         known = await self._store.poke(feed_id, now=self._clock.now())
         if known:
+            self._hurry(feed_id)
             self._end_round(feed_id)
             self._rounds[feed_id] = asyncio.create_task(self._poke_again(feed_id), name=f"poke {feed_id}")
             self._wake()
@@ -40,6 +44,7 @@ class Pokes:
     async def _poke_again(self, feed_id: FeedId) -> None:
         for wait in PATIENCE:
             await self._clock.sleep(wait)
+            self._hurry(feed_id)
             await self._store.poke(feed_id, now=self._clock.now())
             self._wake()
 

@@ -140,6 +140,25 @@ async def test_a_request_in_line_is_put_off_when_the_host_asks_for_peace_before_
 
 
 @flows
+async def test_a_poke_passes_while_another_feed_of_its_host_hangs(flow: Flow) -> None:
+    await flow.follow("hanging", url="https://shared.example/1")
+    await flow.follow("poked", url="https://shared.example/2")
+    await flow.run(5)
+    flow.fetcher.pages["https://shared.example/1"].takes = timedelta(seconds=50)
+    flow.fetcher.requests.clear()
+    await flow.store.poke(FeedId("hanging"), now=flow.clock.now())
+    await flow.run(2, polling=True)
+    pokes = Pokes(flow.store, flow.clock, flow.woken.set, hurry=flow.intake.hurry)
+    await pokes.poke(FeedId("poked"))
+    await flow.run(3, polling=True)
+    assert [request.url for request in flow.fetcher.requests] == [
+        "https://shared.example/1",
+        "https://shared.example/2",
+    ]
+    await pokes.stop()
+
+
+@flows
 async def test_a_long_queue_before_a_host_is_left_in_the_store(flow: Flow) -> None:
     for number in range(40):
         await flow.follow(f"feed {number}", url=f"https://shared.example/{number}")
@@ -239,7 +258,7 @@ async def test_a_pushed_document_is_taken_as_if_it_had_been_polled(flow: Flow) -
 @flows
 async def test_a_poke_asks_at_once_and_again_with_patience_until_something_new_comes(flow: Flow) -> None:
     page = await flow.follow(own=True, interval=timedelta(hours=6))
-    pokes = Pokes(flow.store, flow.clock, flow.woken.set)
+    pokes = Pokes(flow.store, flow.clock, flow.woken.set, hurry=flow.intake.hurry)
     flow.on_poll = lambda event: pokes.found(event.feed) if event.new else None
     start, before = flow.loop.elapsed, len(flow.fetcher.requests)
     assert await pokes.poke(FeedId("blog"))

@@ -25,6 +25,9 @@ class Feed:
     url: str
     interval: timedelta = timedelta(minutes=15)
     own: bool = False  # the operator's own server: no floor, no pacing
+    floor: timedelta = timedelta(minutes=5)  # P5: the shortest interval of a server that is not one's own
+    blind_floor: timedelta = timedelta(minutes=60)  # P5: without a validator each poll costs it a whole document
+    backoff_cap: timedelta = timedelta(hours=24)  # P10: what failures in a row can make of an interval
     initial: int = 0  # how many entries the first poll announces, newest ones, at most 5
     section: str | None = None
     tags: tuple[str, ...] = ()  # added to each entry
