@@ -237,8 +237,8 @@ class Outbox:
         passed = isinstance(second, Sent)
         if passed and isinstance(result, RetryAt):
             result = replace(result, alone=True)
-        await self._record(lane.destination, following, second)
         await self._record(lane.destination, head, result)
+        await self._record(lane.destination, following, second)  # last: what is unknown is waited for longest
         return passed
 
     # --- one attempt --------------------------------------------------------------------------------------------------

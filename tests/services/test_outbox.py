@@ -1,5 +1,6 @@
 """How what is owed is told: order, waiting, doubt, and when a destination is left alone."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
@@ -8,6 +9,7 @@ from bot.core.errors import (
     Deferred,
     DestinationDown,
     LookupImpossible,
+    LookupUnavailable,
     MessageRejected,
     NotifyError,
     OutcomeUnknown,
@@ -181,6 +183,37 @@ async def test_nobody_passes_the_head_while_the_destination_itself_is_down(flow:
     await flow.run(4 * HOUR)
     assert flow.slack.titles() == ["post 2", "post 3", "post 4"]
     assert [each.note for each in flow.slack.stored] == [None, None, None]
+
+
+@flows
+async def test_what_a_blind_outage_left_unknown_is_sent_before_anything_that_came_later(flow: Flow) -> None:
+    page = await flow.follow()
+    flow.slack.verdict = lambda uid, titles, plain: OutcomeUnknown("reset")
+    flow.slack.look_up = LookupUnavailable("down")
+    await flow.publish(page, "post 2", "post 3", "post 4")
+    await flow.run(2 * HOUR)
+    flow.slack.verdict = lambda uid, titles, plain: None
+    flow.slack.look_up = None
+    await flow.run(HOUR)
+    assert flow.slack.titles() == ["post 2", "post 3", "post 4"]
+    assert [each.note for each in flow.slack.stored] == [None, None, None]
+
+
+@flows
+async def test_when_the_head_fails_and_the_next_one_is_unknown_neither_is_passed(flow: Flow) -> None:
+    page = await flow.follow()
+    heals_at = flow.loop.elapsed + 20 * MINUTE
+    unknown = OutcomeUnknown("reset")
+
+    def verdict(uid: str, titles: Sequence[str], plain: bool) -> NotifyError | None:
+        if flow.loop.elapsed >= heals_at:
+            return None
+        return Deferred("refused") if titles == ("post 2",) else unknown
+
+    flow.slack.verdict = verdict
+    await flow.publish(page, "post 2", "post 3", "post 4")
+    await flow.run(2 * HOUR)
+    assert flow.slack.titles() == ["post 2", "post 3", "post 4"]
 
 
 @flows

@@ -28,7 +28,7 @@ def main(arguments: list[str]) -> int:
     for seed in range(options.seed, options.seed + options.seeds):
         started = time.process_time()
         scale = scale_of(options.days, options.feeds, options.destinations)
-        report = simulate(scale, seed=seed, progress=_tell)
+        report = simulate(scale, seed=seed, progress=_Progress())
         print(f"{report}\nCPU: {time.process_time() - started:.1f} s\n", flush=True)
         failed += bool(report.complaints)
     return 1 if failed else 0
@@ -61,10 +61,19 @@ def simulate(scale: Scale, *, seed: int, progress: Callable[[Report], None] = la
         return run_virtually(lambda loop: World(loop, scale, seed=seed, folder=Path(folder), progress=progress).run())
 
 
-def _tell(report: Report) -> None:
-    if report.days and report.days % TOLD_EACH == 0:
-        wrong = f"lost {report.lost}, out of order {report.out_of_order}, complaints {len(report.complaints)}"
-        print(f"day {report.days:.0f}: {report.polls} polls, {report.deliveries} deliveries, {wrong}", flush=True)
+class _Progress:
+    """A line each so many days, and each complaint as soon as a day is over."""
+
+    def __init__(self) -> None:
+        self._told = 0
+
+    def __call__(self, report: Report) -> None:
+        for words in report.complaints[self._told :]:
+            print(f"day {report.days:.0f}, seed {report.seed}: {words}", flush=True)
+        self._told = len(report.complaints)
+        if report.days and report.days % TOLD_EACH == 0:
+            wrong = f"lost {report.lost}, out of order {report.out_of_order}, complaints {self._told}"
+            print(f"day {report.days:.0f}: {report.polls} polls, {report.deliveries} deliveries, {wrong}", flush=True)
 
 
 if __name__ == "__main__":

@@ -213,7 +213,7 @@ class Web:
         new = sorted((post for post in document.posts if post.served is None), key=lambda post: post.serial)
         for post in new:
             self.first_served += 1
-            post.served = self.first_served
+            post.served, post.served_at = self.first_served, self.loop.elapsed
             post.exempt = post.exempt or site.shuffled
         reader.pending = (*reader.pending, *new)
         reader.version = site.version if document is not site.before else -1

@@ -7,6 +7,7 @@ from zlib import crc32
 from tests.chaos.simulation.publishing import Post
 
 LATE_AFTER = 15 * 60.0  # R-20
+LONGEST_DIGEST = 26 * 3600.0
 MOST_COMPLAINTS = 50
 
 
@@ -150,11 +151,12 @@ class Oracle:
         wanted = post.announced and post.served is not None and wish.wants(post)
         return wanted and self.fate(wish.uid, post.serial) != "never"
 
-    def settle(self) -> None:
-        """After the quiet: whatever was served must have been told."""
+    def settle(self, now: float) -> None:
+        """After the quiet: whatever was served must have been told, or waits for its digest."""
         for post in self.posts.values():
             for wish in self.wishes.values():
-                self._is_told(wish, post)
+                if wish.ordered or post.served_at < now - LONGEST_DIGEST:
+                    self._is_told(wish, post)
 
     def forget(self, before: float) -> None:
         """Judge and drop what is so old that it can't be on its way any more."""

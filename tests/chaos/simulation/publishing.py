@@ -23,6 +23,7 @@ class Post:
     announced: bool  # False: it stood there before the bot came, or only a deletion brought it up
     born: float = 0.0
     served: int | None = None  # its place among all that was served for the first time; None: not yet
+    served_at: float = 0.0
     exempt: bool = False  # from order: the document itself had none
     edits: int = 0
 
@@ -127,9 +128,11 @@ class Site:
 
     def rename(self, how: str) -> None:
         """Every post gets another guid; `links` too, where the words stay."""
-        if len(self.posts[-self.habits.window :]) < 6 or not self.fresh:
+        window = self.posts[-self.habits.window :]
+        if len(window) < 6 or not self.fresh:
             return
-        for post in self.posts:
+        # With all its names new, only a crowd is recognised: one that a deletion brings up later would be news.
+        for post in window if how == "links" else self.posts:
             if how == "https":
                 post.guid = post.guid.replace("http://", "https://www.", 1)
             else:

@@ -296,7 +296,7 @@ class World:
     # --- the end
 
     async def _judge(self) -> None:
-        self.oracle.settle()
+        self.oracle.settle(self.loop.elapsed)
         await bury(asyncio.current_task())
         connection = SqliteConnection(self.around.state, readonly=True)
         for row in connection.rows(
