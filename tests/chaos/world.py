@@ -17,21 +17,10 @@ from tests.chaos import invariants
 from tests.chaos.entries import entry_name, feed_of
 from tests.chaos.nursery import ROOT, Child, Nursery
 from tests.chaos.oracle import Arrival, Oracle
+from tests.chaos.timings import TIMINGS
 
 ALL = ("slack", "discord", "email", "slack-webhook", "webhook")
 EXACTLY_ONCE = ("slack", "discord")
-TIMINGS = {
-    "grace": "1s",
-    "look_again": "300ms",
-    "retry_base": "50ms",
-    "retry_cap": "300ms",
-    "breaker_base": "200ms",
-    "breaker_failures": 50,
-    "channel_gap": "0s",
-    "slack_per_minute": 0,
-    "max_new_single": 1000,
-    "probe_every": "1s",
-}
 QUIET_STATES = ("pending", "sending", "unknown")
 
 

@@ -1,0 +1,99 @@
+"""After outages, lost leases and a store that fails: what is told, and what is not told again."""
+
+from datetime import timedelta
+
+from bot.core.errors import (
+    Deferred,
+    DestinationDown,
+)
+from bot.core.model.delivery import Probe
+from tests.services.flow import HOUR, MINUTE, Flow, X, flows
+
+
+@flows
+async def test_after_an_outage_the_first_one_comes_alone_then_one_digest_then_the_newest_ten(flow: Flow) -> None:
+    page = await flow.follow()
+    heals_at = flow.loop.elapsed + HOUR
+    flow.slack.verdict = lambda uid, titles, plain: Deferred("refused") if flow.loop.elapsed < heals_at else None
+    for first in (2, 8, 14):
+        await flow.publish(page, *(f"post {number}" for number in range(first, first + 6)))
+        await flow.run(5 * MINUTE)
+    await flow.run(2 * HOUR)
+    older = ", ".join(f"post {number}" for number in range(3, 10))
+    assert flow.slack.titles() == ["post 2", older, *(f"post {number}" for number in range(10, 20))]
+
+
+@flows
+async def test_a_channel_that_is_back_from_the_archive_gets_one_digest_and_the_newest_ten(flow: Flow) -> None:
+    page = await flow.follow()
+    down = DestinationDown("is_archived")
+    flow.slack.verdict = lambda uid, titles, plain: down
+    flow.slack.probe_answer = down
+    for first in (2, 8, 14):
+        await flow.publish(page, *(f"post {number}" for number in range(first, first + 6)))
+        await flow.run(2 * HOUR)
+    flow.slack.verdict = lambda uid, titles, plain: None
+    flow.slack.probe_answer = Probe(can_look_up=True)
+    await flow.run(2 * HOUR)
+    older = ", ".join(f"post {number}" for number in range(2, 10))
+    assert flow.slack.titles() == [older, *(f"post {number}" for number in range(10, 20))]
+
+
+@flows
+async def test_what_a_dead_destination_does_not_take_for_a_week_is_dead_with_one_notice(flow: Flow) -> None:
+    page = await flow.follow()
+    flow.slack.verdict = lambda uid, titles, plain: DestinationDown("is_archived")
+    flow.slack.probe_answer = DestinationDown("is_archived")
+    await flow.publish(page, "post 2", "post 3")
+    await flow.run(10)
+    await flow.clock.sleep(timedelta(days=7, hours=1))
+    died = await flow.store.kill_old(now=flow.clock.now())
+    assert died == {X: 2}
+    assert await flow.states("post 2") == {X: "dead"}
+
+
+# --- the store -------------------------------------------------------------------------------------------------------
+
+
+@flows
+async def test_a_lease_that_was_lost_writes_nothing_and_sends_nothing_more(flow: Flow) -> None:
+    page = await flow.follow()
+    await flow.publish(page, "post 2", "post 3")
+    stolen: list[bool] = []
+
+    def steal() -> None:
+        if not stolen:
+            stolen.append(True)
+            flow.steal_lane(X)
+
+    flow.slack.before_answer = steal
+    await flow.run(3)
+    assert [each.titles for each in flow.slack.tried] == [("post 2",)]
+    assert await flow.states("post 2") == {X: "sending"}
+    await flow.run(5 * MINUTE)
+    assert flow.slack.titles() == ["post 2", "post 3"]
+
+
+@flows
+async def test_without_a_committed_intent_nothing_is_sent(flow: Flow) -> None:
+    page = await flow.follow()
+    await flow.publish(page, "post 2")
+    flow.break_store("begin")
+    await flow.run(5)
+    assert flow.slack.tried == []
+    flow.mend_store()
+    await flow.run(3 * MINUTE)
+    assert flow.slack.titles() == ["post 2"]
+
+
+@flows
+async def test_an_answer_that_could_not_be_recorded_is_looked_up_and_not_sent_again(flow: Flow) -> None:
+    page = await flow.follow()
+    await flow.publish(page, "post 2", "post 3")
+    flow.break_store("settle")
+    await flow.run(5)
+    assert flow.slack.titles() == ["post 2"]
+    flow.mend_store()
+    await flow.run(5 * MINUTE)
+    assert flow.slack.titles() == ["post 2", "post 3"]
+    assert len(flow.slack.looked) == 1
