@@ -31,7 +31,7 @@ def main() -> int:
     parser.add_argument("--feeds", type=int, default=1000, help="feeds in a round (default 1000)")
     parser.add_argument("--rounds", type=int, default=7, help="rounds of each mode (default 7)")
     parser.add_argument("--quick", action="store_true", help="small numbers: minutes less, and less to trust")
-    parser.add_argument("--only", default="", help="parts, by commas: polls,processes,delivery,storage")
+    parser.add_argument("--only", default="", help="parts, by commas: polls,processes,delivery,storage,chat")
     options = parser.parse_args()
     if options.quick:
         options.feeds, options.rounds = min(options.feeds, 200), min(options.rounds, 3)
@@ -49,7 +49,7 @@ def main() -> int:
 
 
 def _measured(world: Outside, options: argparse.Namespace) -> Iterator[Row]:
-    from bench import delivery, processes, storage
+    from bench import chat, delivery, processes, storage
 
     quick = options.quick
     with processes.idle(world) as idle:
@@ -59,6 +59,7 @@ def _measured(world: Outside, options: argparse.Namespace) -> Iterator[Row]:
             ),
             "delivery": lambda: delivery.rows(world, many=1_000 if quick else 10_000),
             "storage": lambda: storage.rows(entries=50_000 if quick else 1_000_000),
+            "chat": lambda: chat.rows(world, asks=100 if quick else 200),
             "processes": lambda: processes.rows(world, idle, quick=quick),
         }
         wanted = options.only.split(",") if options.only else list(parts)

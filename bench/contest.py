@@ -51,6 +51,10 @@ class Outside:
     def set_mode(self, mode: str) -> None:
         self._get(f"/__mode?{mode}")
 
+    def set_link(self, address: str) -> None:
+        """Where Slack's clients of Socket Mode are sent."""
+        self._get(f"/__link?{address}")
+
     def facts(self) -> Answer:
         """What was seen since the last question."""
         return self._get("/__facts")

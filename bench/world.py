@@ -5,6 +5,7 @@
 GET /<who>/<number>.xml        a feed; each `who` has its own versions, so that contenders do not see each other's
 POST /api/<method>             Slack's Web API: always well, and noted
 GET /__mode?<mode>             etag | plain | build | new | mix, from now on
+GET /__link?<address>          where apps.connections.open sends clients, from now on
 GET /__facts                   what was seen since the last question
 
 etag: validators, and a 304 where they match · plain: the same body, no validators · build: only the head's date
@@ -31,6 +32,7 @@ class World:
 
     def __init__(self) -> None:
         self.mode = "etag"
+        self.link = ""
         self.versions: Counter[tuple[str, int]] = Counter()
         self.seen: Counter[str] = Counter()
         self.posts: list[float] = []
@@ -40,10 +42,15 @@ class World:
 
     def answer(self, method: str, target: str, headers: dict[str, str]) -> bytes:
         if method == "POST":
+            if target.endswith("/apps.connections.open"):
+                return _respond(200, json.dumps({"ok": True, "url": self.link}).encode())
             self.posts.append(time.time())
             return _respond(200, json.dumps({"ok": True, "ts": f"{time.time():.6f}", "channel": "C0000001"}).encode())
         if target.startswith("/__mode?"):
             self.mode = target.partition("?")[2]
+            return _respond(200, b"{}")
+        if target.startswith("/__link?"):
+            self.link = target.partition("?")[2]
             return _respond(200, b"{}")
         if target.startswith("/__facts"):
             facts = {"seen": self.seen, "posts": self.posts, "first_at": self.first_at}
