@@ -6,7 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from bot.core.model.delivery import Delivery, DeliveryState, Destination, Lane, Owed, RetryAt, Sent, Settlement, Unknown
+from bot.core.model.delivery import (
+    Delivery,
+    DeliveryState,
+    Destination,
+    Lane,
+    Owed,
+    Receipt,
+    RetryAt,
+    Sent,
+    Settlement,
+    Unknown,
+)
 from bot.services.outbox import Outbox
 from tests.chaos.simulation.clock import run_virtually
 from tests.chaos.simulation.scene import Scale
@@ -27,7 +38,7 @@ class BelievesInLuck(Outbox):
 
     async def _attempt(self, destination: Destination, owed: Owed) -> Settlement:
         result = await super()._attempt(destination, owed)
-        return Sent(receipt=None) if isinstance(result, Unknown) else result  # type: ignore[arg-type]
+        return Sent(receipt=Receipt()) if isinstance(result, Unknown) else result
 
 
 class NoGrace(Outbox):
@@ -50,11 +61,12 @@ class GoesOn(Outbox):
 
 
 class NoWaiting(Outbox):
-    """Retry-After and backoff are forgotten."""
+    """Retry-After is forgotten."""
 
     async def _attempt(self, destination: Destination, owed: Owed) -> Settlement:
         result = await super()._attempt(destination, owed)
-        return replace(result, at=self._clock.now()) if isinstance(result, RetryAt) else result
+        throttled = isinstance(result, RetryAt) and result.throttled
+        return RetryAt(at=self._clock.now(), why="at once", throttled=True) if throttled else result
 
 
 class NoIntent(Outbox):

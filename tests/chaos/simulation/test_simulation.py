@@ -9,10 +9,11 @@ from tests.chaos.simulation.clock import run_virtually
 from tests.chaos.simulation.scene import Scale
 from tests.chaos.simulation.world import Report, World
 
-SMALL = Scale(days=2.5, feeds=10, destinations=6)
+WEEK = Scale(idle=10, prune_each=36)
+SMALL = Scale(days=2, feeds=8, destinations=6, idle=10)
 PEACE = Scale(
     days=30,
-    feeds=6,
+    feeds=5,
     destinations=1,
     harm=0,
     kills_per_day=0.5,
@@ -31,7 +32,7 @@ def _promised(report: Report) -> None:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_week_with_fifty_feeds_and_twenty_destinations_keeps_every_promise(seed: int) -> None:
-    report = simulate(Scale(), seed=seed)
+    report = simulate(WEEK, seed=seed)
     _promised(report)
     # A week in which nothing happened would prove nothing.
     assert report.polls > 5_000

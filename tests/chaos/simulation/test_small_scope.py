@@ -55,11 +55,11 @@ def test_two_faults_in_a_row_lose_double_and_disorder_nothing(state: bytes, fold
 
 
 def test_a_power_cut_at_any_await_loses_doubles_and_disorders_nothing(state: bytes, folder: Path) -> None:
-    assert _everywhere(state, folder, 1, step=8) == []
+    assert _everywhere(state, folder, 1, step=12) == []
 
 
 def test_no_memory_left_at_any_await_loses_doubles_and_disorders_nothing(state: bytes, folder: Path) -> None:
-    assert _everywhere(state, folder, 0, step=2, act=_no_memory, lasts=AFTER_ERRORS) == []
+    assert _everywhere(state, folder, 0, step=3, act=_no_memory, lasts=AFTER_ERRORS) == []
 
 
 @pytest.mark.long
