@@ -222,6 +222,13 @@ def parse_mail_address(text: str) -> str:
     """Read a bare address."""
     if not _ADDRESS.fullmatch(text) or not text.isprintable():
         raise ValueError(f'{quoted(text)} is no mail address; allowed: "name@example.org"')
+    local, _, domain = text.rpartition("@")
+    if not local.isascii():
+        raise ValueError(f"{quoted(text)}: many mail servers refuse such a mailbox; before the @ only ASCII is allowed")
+    try:
+        domain.encode("idna")
+    except UnicodeError:
+        raise ValueError(f"{quoted(text)} is no mail address; {quoted(domain)} is no domain") from None
     return text
 
 

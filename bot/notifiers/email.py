@@ -24,7 +24,7 @@ from bot.core.model.delivery import Destination, Probe, Receipt
 from bot.core.model.message import Message, Payload
 from bot.crash import point
 from bot.notifiers.email_layout import domain_of, to_payload
-from bot.notifiers.email_wire import message_id_of, to_bytes
+from bot.notifiers.email_wire import ascii_address, message_id_of, to_bytes
 from bot.ports import Clock
 
 COMMAND_WAIT = timedelta(minutes=2)
@@ -32,7 +32,6 @@ FINAL_WAIT = timedelta(minutes=10)  # RFC 5321, 4.5.3.2.6
 GREYLIST_WAIT = timedelta(minutes=5)  # a greylisting server refuses whoever comes back earlier
 _UNFLUSHED = timedelta(milliseconds=20)  # between looks at a send buffer that is not empty yet
 _ADDRESS = re.compile(r"[^\s<>@,;:\x00-\x1f\x7f]+@[^\s<>@,;\x00-\x1f\x7f]+")
-_NO_MAILBOX = frozenset({550, 551, 553, 556})
 
 
 class EmailNotifier:
@@ -71,8 +70,8 @@ class EmailNotifier:
         return to_payload(message, sender=self._sender, plain=plain)
 
     async def send(self, destination: Destination, payload: Payload, key: str) -> Receipt:
-        recipient = destination.uid.partition(":")[2]
-        if not _ADDRESS.fullmatch(recipient):
+        recipient = ascii_address(destination.uid.partition(":")[2])
+        if not _ADDRESS.fullmatch(recipient) or not recipient.isascii():
             raise DestinationDown("its address is no mail address")
         message_id = message_id_of(key, destination.uid, self._domain)
         data = to_bytes(payload, recipient=recipient, message_id=message_id)
@@ -129,7 +128,7 @@ class EmailNotifier:
     async def _envelope(self, client: aiosmtplib.SMTP, recipient: str) -> None:
         stage = "mail"
         try:
-            await client.mail(parseaddr(self._sender)[1])
+            await client.mail(ascii_address(parseaddr(self._sender)[1]))
             stage = "rcpt"
             await client.rcpt(recipient)
             stage = "data"
@@ -231,10 +230,9 @@ def by_code(stage: str, code: int, message: str) -> NotifyError:
         return Deferred(words)
     if stage == "mail":
         return MessageRejected(words) if code == 552 else DestinationDown(words, scope=Scope.ACCOUNT)
-    if stage == "rcpt" and code in _NO_MAILBOX:
-        return DestinationDown(words)
-    if stage == "rcpt" and code == 552:
-        return Deferred(words)  # the mailbox is full
+    if stage == "rcpt":
+        # Nothing of the message was seen yet: "no such mailbox", and as Postfix words it all, who we are and whence.
+        return Deferred(words) if code == 552 else DestinationDown(words)  # 552: the mailbox is full
     return MessageRejected(words)
 
 

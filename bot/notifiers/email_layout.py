@@ -26,6 +26,7 @@ from bot.core.model.message import (
 from bot.core.render import block_lines
 from bot.core.text.characters import one_line
 from bot.core.text.graphemes import cut
+from bot.notifiers.email_wire import ascii_address
 from bot.notifiers.fit import link_below, meta_line, more_words, plain_text, shown_title, written_out
 
 NAME = 200  # characters of a display name
@@ -63,7 +64,7 @@ def domain_of(sender: str) -> str:
 
 def _headers(message: Message, sender: str) -> dict[str, str]:
     name, address = parseaddr(sender)
-    domain = domain_of(sender)
+    address, domain = ascii_address(address), domain_of(sender)
     shown = cut(one_line(name or message.feed_title or "feedbell"), NAME)
     headers = {
         "From": formataddr((shown, address), charset="utf-8") if shown.isascii() else f"{_quoted(shown)} <{address}>",

@@ -25,8 +25,17 @@ def to_bytes(payload: Mapping[str, object], *, recipient: str, message_id: str) 
     headers = payload.get("headers")
     named = {str(name): str(value) for name, value in headers.items()} if isinstance(headers, dict) else {}
     lines = [_header(name, value) for name, value in named.items()]
-    lines += [f"To: {_ascii(recipient)}", f"Message-ID: {_ascii(message_id)}"]
+    lines += [f"To: {_ascii(ascii_address(recipient))}", f"Message-ID: {_ascii(message_id)}"]
     return ("\r\n".join(lines) + "\r\n").encode("ascii") + _body(payload, boundary=message_id)
+
+
+def ascii_address(address: str) -> str:
+    """Return an address with its domain as mail servers know it (RFC 5890); one without a domain as it is."""
+    local, at, domain = address.rpartition("@")
+    try:
+        return f"{local}{at}{domain.encode('idna').decode('ascii')}" if at else address
+    except UnicodeError:
+        return address
 
 
 def message_id_of(key: str, uid: str, domain: str) -> str:
@@ -59,6 +68,7 @@ def _header(name: str, value: str) -> str:
 
 def _sender(value: str) -> str:
     name, address = parseaddr(value)
+    address = ascii_address(address)
     if not name:
         return _ascii(address)
     if _is_plain(name, 200):

@@ -55,6 +55,10 @@ ONE_MISTAKE = [
     ('[email]\nhost = "mail.example.org"\nusername = "u"\nsecurity = "none"', "4:12: error: email.security: a password "
      'would travel in clear; "none" with a username is for a loopback host only'),
     ('[email]\nfrom = "news"', '2:8: error: email.from: "news" is no mail address; allowed: "name@example.org"'),
+    ('[email]\nfrom = "jörg@example.org"', '2:8: error: email.from: "jörg@example.org": many mail servers refuse such '
+     "a mailbox; before the @ only ASCII is allowed"),
+    ('[email]\nfrom = "a@b..example"', '2:8: error: email.from: "a@b..example" is no mail address; "b..example" is no '
+     "domain"),
     ('[email]\nfrom = "A <b@example.org> C"', '2:8: error: email.from: "A <b@example.org> C" is no sender; allowed: '
      '"name@example.org" or "Name <name@example.org>"'),
     ('[email]\nca_file = "nope.pem"', '2:11: error: email.ca_file: no such file: "nope.pem"'),

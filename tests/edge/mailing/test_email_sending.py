@@ -14,7 +14,7 @@ from bot.notifiers.email import EmailNotifier, is_loopback
 from bot.notifiers.email_wire import message_id_of
 from tests.core.messages import entry, message
 from tests.edge.mailing.mailbox import KEY, SENDER, TEAM, notifier
-from tests.edge.notifying import HandClock
+from tests.edge.notifying import HandClock, to
 from tests.servers.certificates import Certificates
 from tests.servers.smtp import SmtpServer
 
@@ -41,6 +41,21 @@ async def test_a_mail_arrives_with_one_recipient_and_stable_names(server: SmtpSe
         .startswith("A title\nbgp · 16 Sep 2026 10:05 CEST\nhttps://www.example.org/posts/1\n\nA short summary.\n")
     )
     assert [part.get_content_type() for part in first.message.iter_parts()] == ["text/plain", "text/html"]
+
+
+async def test_a_domain_beyond_ascii_is_written_as_mail_servers_know_it(server: SmtpServer) -> None:
+    mailer = notifier(server, sender="Bücher <news@bücher.example>")
+    await mailer.send(to("email:team@müller.example"), mailer.to_payload(message()), KEY)
+    (mail,) = server.messages
+    assert (mail.sender, mail.recipients) == ("news@xn--bcher-kva.example", ("team@xn--mller-kva.example",))
+    assert str(mail.message["From"]) == "Bücher <news@xn--bcher-kva.example>"
+    assert str(mail.message["To"]) == "team@xn--mller-kva.example"
+
+
+async def test_a_mailbox_beyond_ascii_is_named_as_the_fault(server: SmtpServer) -> None:
+    mailer = notifier(server)
+    with pytest.raises(DestinationDown, match="no mail address"):
+        await mailer.send(to("email:jörg@example.net"), mailer.to_payload(message()), KEY)
 
 
 async def test_a_line_that_is_a_dot_does_not_end_the_mail(server: SmtpServer) -> None:
