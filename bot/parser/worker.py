@@ -24,6 +24,7 @@ from bot.parser.wire import HEAD, Answer, Question, frame, to_question
 _PR_SET_PDEATHSIG: Final = 1
 _PAGE: Final = resource.getpagesize()
 _LEAST_GROWTH: Final = 32 * 1024 * 1024  # bytes, without which no feed could be read
+_NICE: Final = 5  # a large document takes what the bot leaves, and people who ask it are answered first
 _CGROUP: Final = Path("/sys/fs/cgroup")
 
 
@@ -38,6 +39,7 @@ def main() -> None:
     cpu, memory, grown, parent = (int(argument) for argument in sys.argv[1:5])
     questions, answers = _take_pipes()
     _tie_to(parent)
+    os.nice(_NICE)
     from bot.core.parse.document import parse  # loads feedparser, of which only this process knows
 
     sys.excepthook = _last_words(answers)

@@ -1,7 +1,8 @@
 """After an unclean stop or a restored backup, what was never tried may have been told all the same (R-15)."""
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from bot.core.errors import LookupImpossible, NotifyError
@@ -17,12 +18,13 @@ from bot.core.model.delivery import (
 )
 from bot.core.model.message import Message, Payload
 from bot.core.settle import DeliveryRules, retry_delay
-from bot.ports import History, Notifier
+from bot.ports import Clock, History, Notifier
 
 STALE = timedelta(minutes=10)  # since the last write: the state may be a copy of a former one
 LASTS = timedelta(hours=1)  # after the start; by then every feed was polled, and has brought again what a copy forgot
 LOOKS = 5  # that fail in a row; then what is owed is sent, for a history that never answers must not silence us
 ROWS = 1000  # looked for at once; a longer queue is looked for in parts
+BREATH = 10  # renderings, then others may run
 
 
 class Doubt:
@@ -32,19 +34,21 @@ class Doubt:
     from inside they look alike.
     """
 
-    def __init__(self, *, since: datetime, until: datetime) -> None:
+    def __init__(self, *, since: datetime, until: datetime, clock: Clock) -> None:
         self._since = since
         self._until = until
+        self._clock = clock
         self._looked: set[str] = set()
         self._failures: Counter[str] = Counter()
 
     @classmethod
-    def at_start(cls, *, was_clean: bool, last_write: datetime | None, now: datetime) -> "Doubt | None":
+    def at_start(cls, *, was_clean: bool, last_write: datetime | None, clock: Clock) -> "Doubt | None":
         """None: the state is surely as it was left."""
+        now = clock.now()
         is_stale = last_write is not None and now - last_write > STALE
         if was_clean and not is_stale:
             return None
-        return cls(since=min(last_write or now, now), until=now + LASTS)
+        return cls(since=min(last_write or now, now), until=now + LASTS, clock=clock)
 
     async def settle(
         self,
@@ -64,7 +68,7 @@ class Doubt:
         open_rows = [one for one in owed if self._is_open(one)]
         if not open_rows:
             return False
-        wanted = {one.delivery.idem: notifier.to_payload(message) for one, message in _rendered(open_rows, render)}
+        wanted = await self._rendered(open_rows, lambda one: notifier.to_payload(render(one)))
         try:
             found = await self._told(notifier, destination, wanted, min(one.delivery.created_at for one in open_rows))
         except NotifyError as error:
@@ -76,6 +80,16 @@ class Doubt:
             if (receipt := found.get(one.delivery.idem)) is not None:
                 await record(one, Sent(receipt=receipt, how="found"))
         return bool(found)
+
+    async def _rendered(self, rows: Sequence[Owed], render: Callable[[Owed], Payload]) -> Mapping[str, Payload]:
+        """What cannot be rendered was never sent; what becomes of it is told when it is tried."""
+        found: dict[str, Payload] = {}
+        for number, one in enumerate(rows, 1):
+            with suppress(ValueError, TypeError, LookupError, AttributeError):
+                found[one.delivery.idem] = render(one)
+            if number % BREATH == 0:
+                await self._clock.sleep(timedelta(0))
+        return found
 
     async def _told(
         self, history: History, destination: Destination, wanted: Mapping[str, Payload], oldest: datetime
@@ -93,12 +107,3 @@ class Doubt:
         delivery = one.delivery
         untried = delivery.state is DeliveryState.PENDING and delivery.attempts == 0
         return untried and delivery.kind is not DeliveryKind.EDIT and delivery.idem not in self._looked
-
-
-def _rendered(owed: Sequence[Owed], render: Callable[[Owed], Message]) -> Iterator[tuple[Owed, Message]]:
-    """What cannot be rendered was never sent; what becomes of it is told when it is tried."""
-    for one in owed:
-        try:
-            yield one, render(one)
-        except (ValueError, TypeError, LookupError, AttributeError):
-            continue

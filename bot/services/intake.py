@@ -6,6 +6,8 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from bot import crash
@@ -26,8 +28,11 @@ from bot.services.withdrawals import with_withdrawn
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 LEASE = timedelta(minutes=2)  # longer than any fetch may take; renewed each third all the same
 LARGE = 1 << 20  # bytes of a body that is hashed in a thread
+MANY = 200  # items of a document that is compared in one
 CLAIM = 500  # feeds in hand at once, most of them waiting for their host
 BATCH = 100  # feeds in one claim
 ARCHIVE_PAGES = 5  # N18
@@ -244,13 +249,15 @@ class Intake:
             cut = plan_truncated(state, now=self._clock.now(), roll=self._clock.roll())
             if cut is not None:
                 return cut
-        document = _document(state, answer, parsed, body_hash)
+        many = len(parsed.items) >= MANY
+        document = await _aside(partial(_document, state, answer, parsed, body_hash), many)
         known = await self._store.known(state.no, names_of(document.identities))
         if _is_gap(state, known) and parsed.next_page is not None:
             document = await self._fill_gap(state, document)
             known = await self._store.known(state.no, names_of(document.identities))
         routes, told = await self._routes(), await self._told_before(state)
-        return plan_intake(
+        plan = partial(
+            plan_intake,
             state,
             document,
             known,
@@ -260,6 +267,7 @@ class Intake:
             max_new_single=self.max_new_single,
             told=told,
         )
+        return await _aside(plan, many)
 
     async def _told_before(self, state: FeedState) -> frozenset[str]:
         """What another bot has announced, as `feedbell import` left it; only a first poll asks."""
@@ -303,6 +311,11 @@ def _document(state: FeedState, answer: Fetched, parsed: ParsedFeed, body_hash: 
         guids_shared=named.guids_shared,
         body_hash=body_hash,
     )
+
+
+async def _aside(work: Callable[[], T], many: bool) -> T:
+    """Work through many items in a thread: people who ask meanwhile must not wait for it."""
+    return await asyncio.to_thread(work) if many else work()
 
 
 async def _never(_: FeedId) -> bool:
