@@ -230,7 +230,8 @@ class World:
             self._each(0.15, site.edit)
             self._each(0.1, site.delete)
             self._each(0.02, lambda site=site: site.rename(self.chance.choice(("https", "ids", "links"))))  # type: ignore[misc]
-            self._each(0.05, lambda site=site: self._shuffle(site.name))  # type: ignore[misc]
+            if not site.habits.backdates:  # an old date in a document without order is what a slide-in looks like
+                self._each(0.05, lambda site=site: self._shuffle(site.name))  # type: ignore[misc]
         self._each(self.scale.kills_per_day, self._kill)
         self._each(self.scale.stops_per_day, self._stop)
         self._each(self.scale.jumps_per_day, self._jump)
