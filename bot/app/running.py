@@ -35,7 +35,7 @@ PAUSE = timedelta(seconds=1)  # after a failure of the store, before it is tried
 POLL_DRAIN = timedelta(seconds=2)
 UPKEEP = timedelta(minutes=10)
 HUBS = timedelta(minutes=1)
-SWITCH = 0.0005  # seconds that a thread may compute while the loop has something to do
+SWITCH = 0.0001  # seconds that a thread may compute while the loop has something to do
 
 
 async def run(settings: Settings, clock: Clock, *, path: Path) -> int:

@@ -45,9 +45,14 @@ class Answer:
     is_last: bool = False  # the worker ends after this, having grown too big
 
 
-def frame(message: Question | Answer) -> bytes:
+def pack(message: Question | Answer) -> tuple[bytes, bytes]:
+    """Return the length and what has it; a large document is copied no more than it must be."""
     packed = pickle.dumps(message, protocol=5)
-    return len(packed).to_bytes(HEAD, "big") + packed
+    return len(packed).to_bytes(HEAD, "big"), packed
+
+
+def frame(message: Question | Answer) -> bytes:
+    return b"".join(pack(message))
 
 
 def to_question(packed: bytes) -> Question:

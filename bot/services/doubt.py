@@ -24,7 +24,6 @@ STALE = timedelta(minutes=10)  # since the last write: the state may be a copy o
 LASTS = timedelta(hours=1)  # after the start; by then every feed was polled, and has brought again what a copy forgot
 LOOKS = 5  # that fail in a row; then what is owed is sent, for a history that never answers must not silence us
 ROWS = 1000  # looked for at once; a longer queue is looked for in parts
-BREATH = 10  # renderings, then others may run
 
 
 class Doubt:
@@ -84,11 +83,10 @@ class Doubt:
     async def _rendered(self, rows: Sequence[Owed], render: Callable[[Owed], Payload]) -> Mapping[str, Payload]:
         """What cannot be rendered was never sent; what becomes of it is told when it is tried."""
         found: dict[str, Payload] = {}
-        for number, one in enumerate(rows, 1):
+        for one in rows:
             with suppress(ValueError, TypeError, LookupError, AttributeError):
                 found[one.delivery.idem] = render(one)
-            if number % BREATH == 0:
-                await self._clock.sleep(timedelta(0))
+            await self._clock.sleep(timedelta(0))  # hundreds of them: people who ask must get in between
         return found
 
     async def _told(

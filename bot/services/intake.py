@@ -249,9 +249,12 @@ class Intake:
             cut = plan_truncated(state, now=self._clock.now(), roll=self._clock.roll())
             if cut is not None:
                 return cut
+        return await self._compare(state, answer, parsed, body_hash)
+
+    async def _compare(self, state: FeedState, answer: Fetched, parsed: ParsedFeed, body_hash: str) -> IntakePlan:
         many = len(parsed.items) >= MANY
         document = await _aside(partial(_document, state, answer, parsed, body_hash), many)
-        known = await self._store.known(state.no, names_of(document.identities))
+        known = await self._store.known(state.no, await _aside(partial(names_of, document.identities), many))
         if _is_gap(state, known) and parsed.next_page is not None:
             document = await self._fill_gap(state, document)
             known = await self._store.known(state.no, names_of(document.identities))
