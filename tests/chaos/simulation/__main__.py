@@ -11,7 +11,7 @@ from tests.chaos.simulation.clock import run_virtually
 from tests.chaos.simulation.scene import Scale
 from tests.chaos.simulation.world import Report, World
 
-HOURLY = (60, 120, 120)
+HOURLY = (60, 90, 120)  # minutes; over a million polls a year
 TOLD_EACH = 10  # days
 LONG = 60  # days from which on a run is a long one
 
