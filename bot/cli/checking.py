@@ -36,7 +36,7 @@ async def _check_online(settings: Settings) -> int:
     failed = 0
     async for each in try_everything(settings, SystemClock()):
         failed += not each.ok
-        click.echo(f"{each.what}: {'ok' if each.ok else 'error'}: {each.words}", err=not each.ok)
+        say(f"{each.what}: {'ok' if each.ok else 'error'}: {each.words}", err=not each.ok)
     return 1 if failed else 0
 
 

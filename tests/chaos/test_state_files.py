@@ -125,7 +125,7 @@ async def test_a_state_that_cannot_be_written_is_refused_and_tells_nothing(world
         above.chmod(above.stat().st_mode | 0o055)
     log = world.folder / "refused.log"
     child = await world.kit.nursery.start(world.folder, ["once"], world.environ, log, user=NOBODY)
-    assert await child.wait() in (75, 78)
+    assert await child.wait() in (75, 78), log.read_text()
     assert "feedbell.db" in log.read_text()
     assert len(world.came()) == 3
     for path in (world.folder, *world.folder.rglob("*")):
@@ -143,7 +143,11 @@ async def test_on_a_full_disk_it_sends_nothing_and_goes_on_by_itself_when_there_
 
 
 async def _fill_and_free(world: World, room: int) -> None:
-    """Leave so many bytes of room behind the larger of the state's two files, then let entries come."""
+    """Leave so many bytes of room behind the larger of the state's files, then let entries come.
+
+    A log that was checkpointed is written again from its beginning, so some may be told even without any room; what
+    must hold is that nothing is told without its intent on the disk, and that all is well when there is room again.
+    """
     await world.prime()
     child = await world.start()
     await world.until_up(child)
@@ -154,8 +158,6 @@ async def _fill_and_free(world: World, room: int) -> None:
     for _ in range(6):
         world.publish(world.count + 10)
         await asyncio.sleep(0.5)
-    if room == 0:
-        assert not world.came()
     assert child.status is None, world.tail()
     resource.prlimit(child.pid, resource.RLIMIT_FSIZE, unlimited)
     child.signal(signal.SIGCONT)

@@ -127,11 +127,11 @@ async def test_a_worker_that_died_while_idle_costs_no_document() -> None:
 
 
 async def test_cpu_and_memory_are_bounded_for_each_document() -> None:
-    heavy = document(5000, words=600)
-    for limits, reason in (
-        (ParseLimits(cpu=timedelta(seconds=1)), "too much CPU time"),
-        (ParseLimits(memory=64 * 1024 * 1024), "too much memory"),
+    for limits, words, reason in (
+        (ParseLimits(cpu=timedelta(seconds=1)), 2400, "too much CPU time"),
+        (ParseLimits(memory=64 * 1024 * 1024), 600, "too much memory"),
     ):
+        heavy = document(5000, words=words)
         async with parsing(limits) as parser:
             with pytest.raises(ParserFailed, match=reason):
                 await read(parser, heavy)

@@ -89,9 +89,9 @@ async def test_a_slow_command_is_acknowledged_at_once_and_answered_once(
     gate = asyncio.Event()
     get_page = room.web.get_page
 
-    async def slowly(url: str, *, from_chat: bool) -> object:
+    async def slowly(url: str, **ways: object) -> object:
         await gate.wait()
-        return await get_page(url, from_chat=from_chat)
+        return await get_page(url, **ways)
 
     room.web.pages["https://site.example/feed"] = feed_of(item(1))
     room.web.get_page = slowly  # type: ignore[method-assign,assignment]  # the page comes when the test says so
