@@ -80,6 +80,7 @@ class Intake:
         self._slots = asyncio.Semaphore(polls)
         self._running: set[asyncio.Task[PollEvent]] = set()
         self._held: dict[int, FeedState] = {}
+        self._unreleased: dict[int, int] = {}  # feeds whose poll the store could not take, with the lease's epoch
         self._renewing: asyncio.Task[None] | None = None
         self._stopping = False
 
@@ -88,6 +89,9 @@ class Intake:
     async def poll_due(self) -> int:
         """Start polling what is due and finds room; return how many were started."""
         started = 0
+        for feed_no, epoch in list(self._unreleased.items()):
+            await self._store.release_feed(feed_no, epoch=epoch)
+            self._unreleased.pop(feed_no, None)
         while not self._stopping and (room := CLAIM - len(self._running)) > 0:
             limit = min(room, BATCH)
             states = await self._store.claim_feeds(now=self._clock.now(), lease=LEASE, limit=limit)
@@ -135,7 +139,8 @@ class Intake:
         except LeaseLost:
             event = PollEvent(feed=state.feed.id, outcome="lost", error="another replica has taken it over")
         except StoreError as error:
-            # Nothing was written: the lease runs out, and the same document is fetched again (C1).
+            # Nothing was written: the same document is fetched again when the store is back (C1).
+            self._unreleased[state.no] = state.epoch
             event = PollEvent(feed=state.feed.id, outcome="lost", error=str(error))
         finally:
             self._held.pop(state.no, None)

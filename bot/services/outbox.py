@@ -2,9 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import takewhile
@@ -35,30 +35,21 @@ from bot.core.model.delivery import (
     Sent,
     Settlement,
 )
-from bot.core.model.message import Message, Payload
-from bot.core.model.route import OnEdit, edit_form
+from bot.core.model.message import Payload
+from bot.core.model.route import DestinationUid, OnEdit, edit_form
 from bot.core.notices import notices_of
-from bot.core.settle import DeliveryRules, fails_alone, settle, settle_look_up
+from bot.core.settle import fails_alone, settle, settle_look_up
 from bot.ports import Clock, Notifier, Store
 from bot.services.doubt import ROWS, Doubt
 from bot.services.events import SendEvent as SendEvent
 from bot.services.introducing import Introductions
-from bot.services.pacing import Pacer, service_of
+from bot.services.means import Means as Means
+from bot.services.pacing import service_of
 
 log = logging.getLogger(__name__)
 
 LEASE = timedelta(minutes=2)  # renewed each third while the work runs, so no wait needs a longer one
 LANE_ROWS = 20  # rows taken at one claim; a longer queue is claimed again
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Means:
-    """What sending goes by; a reload puts another one in its place, between two attempts."""
-
-    notifiers: Mapping[str, Notifier]
-    render: Callable[[Owed], Message]
-    rules: DeliveryRules
-    pacer: Pacer
 
 
 class Outbox:
@@ -83,6 +74,7 @@ class Outbox:
         self._lanes = lanes
         self._per_service = lanes_per_service
         self._busy: dict[asyncio.Task[None], str] = {}
+        self._unreleased: dict[DestinationUid, int] = {}
         self._stopping = False
 
     # --- the loop ----------------------------------------------------------------------------------------------------
@@ -90,6 +82,7 @@ class Outbox:
     async def send_due(self) -> int:
         """Start a worker for each destination that has something due and finds room; return how many were started."""
         started = 0
+        await self._release()
         while not self._stopping and len(self._busy) < self._lanes:
             lane = await self._store.claim_lane(
                 now=self._clock.now(), lease=LEASE, skip_services=self._full_services(), limit=LANE_ROWS
@@ -149,7 +142,14 @@ class Outbox:
         finally:
             renewing.cancel()
             await asyncio.gather(renewing, return_exceptions=True)
+            self._unreleased[uid] = epoch
+            await self._release()
+
+    async def _release(self) -> None:
+        """Give back the lanes that are done with; one that a full disk has kept from it, as soon as there is room."""
+        for uid, epoch in list(self._unreleased.items()):
             await self._store.release_lane(uid, epoch=epoch)
+            self._unreleased.pop(uid, None)
 
     async def _keep_lease(self, lane: Lane) -> None:
         while True:
