@@ -74,24 +74,15 @@ class Small:
         self.clock = VirtualClock(loop, start=start)
         self.oracle = _Told()
         calendar = Calendar(0, end=0.0, sites=["blog"], services=(), accounts=())
-        site = Site(
-            name="blog",
-            url="https://blog.example/feed",
-            host="blog.example",
-            interval=15,
-            habits=Habits(),
-            chance=random.Random(0),
-            now=self.clock.now,
-        )
+        self.site = self._blog()
         self.web = Web(
-            [site],
+            [self.site],
             loop=loop,
             clock=self.clock,
             calendar=calendar,
             chance=random.Random(0),
             complain=lambda words: None,  # manners are judged elsewhere
         )
-        self.site = site
         self.platforms = _Scripted(
             [SLACK, DISCORD],
             loop=loop,
@@ -115,6 +106,17 @@ class Small:
         )
         for serial in (1, 2):
             self._publish(serial, announced=False)
+
+    def _blog(self) -> Site:
+        return Site(
+            name="blog",
+            url="https://blog.example/feed",
+            host="blog.example",
+            interval=15,
+            habits=Habits(),
+            chance=random.Random(0),
+            now=self.clock.now,
+        )
 
     def _publish(self, serial: int, *, announced: bool) -> None:
         self.oracle.posts[serial] = self.site.publish(serial, born=0.0, announced=announced)

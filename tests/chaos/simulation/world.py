@@ -110,31 +110,8 @@ class World:
         self.scene = make_scene(scale, seed=seed, folder=folder, now=lambda: self.clock.now() - self.clock.shift)
         self.until = until  # a complaint with these words ends the run
         self.oracle = Oracle(self.scene.wishes, seed=seed, most_posts=scale.most_posts, fates=FATES)
-        calendar = Calendar(
-            seed,
-            end=self.quiet_from,
-            sites=[site.name for site in self.scene.sites],
-            services=self.scene.uids,
-            accounts=("slack", "discord"),
-            harm=scale.harm,
-        )
-        self.web = Web(
-            self.scene.sites,
-            loop=loop,
-            clock=self.clock,
-            calendar=calendar,
-            chance=random.Random(f"web {seed}"),
-            complain=self.oracle.complain,
-        )
-        self.platforms = Platforms(
-            [*self.scene.uids, OPS],
-            loop=loop,
-            clock=self.clock,
-            calendar=calendar,
-            oracle=self.oracle,
-            chance=random.Random(f"platforms {seed}"),
-            has_intent=self._has_intent,
-        )
+        calendar = self._calendar()
+        self.web, self.platforms = self._web(calendar), self._platforms(calendar)
         self.oracle.on_complaint = self._complained
         self.oracle.may_be_late = lambda uid: (
             calendar.troubled(uid, loop.elapsed, 6 * HOUR) or bool(self.platforms.channels[uid].stuck)
@@ -155,6 +132,37 @@ class World:
         self.life: Life | None = None
         self._disk_full = False
         self._witness: SqliteConnection | None = None
+
+    def _calendar(self) -> Calendar:
+        return Calendar(
+            self.seed,
+            end=self.quiet_from,
+            sites=[site.name for site in self.scene.sites],
+            services=self.scene.uids,
+            accounts=("slack", "discord"),
+            harm=self.scale.harm,
+        )
+
+    def _web(self, calendar: Calendar) -> Web:
+        return Web(
+            self.scene.sites,
+            loop=self.loop,
+            clock=self.clock,
+            calendar=calendar,
+            chance=random.Random(f"web {self.seed}"),
+            complain=self.oracle.complain,
+        )
+
+    def _platforms(self, calendar: Calendar) -> Platforms:
+        return Platforms(
+            [*self.scene.uids, OPS],
+            loop=self.loop,
+            clock=self.clock,
+            calendar=calendar,
+            oracle=self.oracle,
+            chance=random.Random(f"platforms {self.seed}"),
+            has_intent=self._has_intent,
+        )
 
     async def run(self) -> Report:
         root, faults = logging.getLogger("bot"), _Faults(self.oracle.complain)
