@@ -10,6 +10,7 @@ from bot.core.model.entry import Identity, Key, Known, KnownEntry, Listed, Parse
 REKEY_AT_LEAST = 5  # N11
 REKEY_SHARE = 0.5
 VANISHED_AT_MOST = 3  # more at once: the feed was put in another order, or cut
+CLEAR = 4  # times as many neighbours one way as the other
 SLIDE_IN_AGE = timedelta(days=7)  # N20: before the first poll by this much, where only age can tell
 
 
@@ -51,7 +52,8 @@ class News:
     new: tuple[Fresh, ...]
     slid_in: tuple[Fresh, ...]  # new keys that a deletion elsewhere made room for: stored, not told (N20)
     renamed: tuple[Item, ...]
-    oldest_first: bool
+    oldest_first: bool  # this document
+    habit: bool  # the feed's own way, as far as it is known: for documents whose dates say nothing
     rekeyed: bool  # so many names changed at once that the operator should hear of it
 
 
@@ -79,7 +81,7 @@ def find_news(
     unknown = sum(item.stored is None for item in items)
     if known.total >= REKEY_AT_LEAST and _many(unknown, of=len(items)):
         items = [_renamed(item, (item.identity.fingerprint,), known, taken=frozenset()) for item in items]
-    first_is_oldest = _direction([item.dated for item in items], remembered=oldest_first)
+    first_is_oldest, habit = _direction([item.dated for item in items], remembered=oldest_first)
     renamed = tuple(item for item in items if item.renamed)
     slid = _slid_in(items, listed, primed_at=primed_at, oldest_first=first_is_oldest)
     fresh = _fresh(items, [position for position in range(len(items)) if position not in slid])
@@ -89,6 +91,7 @@ def find_news(
         slid_in=tuple(_fresh(items, sorted(slid))),
         renamed=renamed,
         oldest_first=first_is_oldest,
+        habit=habit,
         rekeyed=_many(len(renamed), of=len(items)),
     )
 
@@ -160,12 +163,19 @@ def _look(name: Key | None, known: Known) -> KnownEntry | None:
     return known.entries.get(number) if number is not None else None
 
 
-def _direction(dates: Sequence[datetime | None], *, remembered: bool) -> bool:
-    """Whether the document lists its oldest entry first, by the majority of its neighbours' dates."""
+def _direction(dates: Sequence[datetime | None], *, remembered: bool) -> tuple[bool, bool]:
+    """Whether the document lists its oldest entry first, and whether that is to be expected of the feed.
+
+    The majority of its neighbours' dates decides for the document; only a clear one says anything about the next, for
+    a document that came in disorder once is no habit.
+    """
     known = [date for date in dates if date is not None]
     rising = sum(earlier < later for earlier, later in pairwise(known))
     falling = sum(earlier > later for earlier, later in pairwise(known))
-    return remembered if rising == falling else rising > falling
+    if rising == falling:
+        return remembered, remembered
+    is_clear = max(rising, falling) >= CLEAR * min(rising, falling)
+    return rising > falling, rising > falling if is_clear else remembered
 
 
 def _slid_in(

@@ -166,7 +166,7 @@ def _remember(state: FeedState, document: Document, news: News, sections: Sectio
         links_shared=document.links_shared,
         guids_shared=document.guids_shared,
         date_only=_is_date_only(parsed, memory),
-        oldest_first=news.oldest_first,
+        oldest_first=news.habit,
         empty_polls=0 if parsed.items else memory.empty_polls + 1,
         truncated_polls=0 if whole else memory.truncated_polls + 1,
         gone_polls=0,

@@ -232,3 +232,12 @@ def test_items_known_by_their_bytes_stand_for_their_entries() -> None:
 def test_the_look_up_asks_for_each_name_once() -> None:
     names = names_of([identity("a", link="x", words="w", alias="y"), None, identity("b", link="x")])
     assert len(names) == len(set(names)) == 5
+
+
+def test_one_document_in_disorder_does_not_become_the_habit_of_a_feed() -> None:
+    mixed = [item(str(day), day) for day in (3, 1, 2, 5, 4, 6, 7)]
+    found = news(mixed, [identity(entry.title) for entry in mixed], known())
+    assert found.oldest_first
+    assert not found.habit
+    risen = [item(str(day), day) for day in range(1, 6)]
+    assert news(risen, [identity(entry.title) for entry in risen], known()).habit
