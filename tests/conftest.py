@@ -2,6 +2,7 @@
 
 import os
 
+import pytest
 from hypothesis import settings
 
 # A developer's own bot must not colour a test; the harness's own names stay.
@@ -12,3 +13,10 @@ for name in [name for name in os.environ if name.startswith("FEEDBELL_") and nam
 # A shared or slow machine is no reason to fail; examples are to be found by content, not by speed.
 settings.register_profile("feedbell", deadline=None, print_blob=True)
 settings.load_profile("feedbell")
+
+# Files go to workers whole: begun last, a long one would leave the other worker idle.
+LONG_FILES = ("tests/chaos/", "tests/cases/", "tests/process/", "tests/security/", "tests/validators/", "tests/deploy/")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: not item.nodeid.startswith(LONG_FILES))
