@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -77,12 +77,11 @@ class Outbox:
         self._unreleased: dict[DestinationUid, int] = {}
         self._stopping = False
 
-    # --- the loop ----------------------------------------------------------------------------------------------------
-
     async def send_due(self) -> int:
         """Start a worker for each destination that has something due and finds room; return how many were started."""
         started = 0
-        await self._release()
+        with suppress(StoreUnavailable):  # then the claim below says so, or has nothing to do with it
+            await self._release()
         while not self._stopping and len(self._busy) < self._lanes:
             lane = await self._store.claim_lane(
                 now=self._clock.now(), lease=LEASE, skip_services=self._full_services(), limit=LANE_ROWS
