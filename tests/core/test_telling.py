@@ -31,7 +31,7 @@ def news_of(count: int) -> News:
         return Fresh(parsed=ParsedEntry(title=f"Post {number}"), identity=Identity(key=key))
 
     new = tuple(map(fresh, range(count)))
-    return News(items=(), new=new, slid_in=(), renamed=(), oldest_first=False, rekeyed=False)
+    return News(items=(), new=new, slid_in=(), renamed=(), oldest_first=False, habit=False, rekeyed=False)
 
 
 def tell(memory: FeedMemory, count: int, *, now: datetime = START) -> tuple[Telling, FeedMemory]:
