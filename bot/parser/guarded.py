@@ -24,6 +24,7 @@ log = logging.getLogger(__name__)
 # All that the worker is told of our environment, which holds tokens.
 _KEPT_VARIABLES: Final = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONHOME", "SYSTEMROOT")
 _BUFFER: Final = 1 << 20
+_ENDING: Final = 2.0  # seconds that a worker whose pipe broke is given to end by itself
 _LARGE: Final = 1 << 20  # bytes of an answer from which reading it would hold up the loop
 
 # What an answer can do other than arrive.
@@ -166,7 +167,14 @@ def _widen(worker: Process) -> None:
 
 
 async def _last_sign(worker: Process) -> str:
-    """Say how the worker ended; it is ending, or has."""
+    """Say how the worker ended; it is ending, or has.
+
+    Killed at once, it could lose its exit code: subprocess reaps a dead child before it signals it, and
+    asyncio's watcher then finds none.
+    """
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_ENDING):
+            await worker.wait()
     with suppress(ProcessLookupError):
         worker.kill()
     code = await worker.wait()
