@@ -158,13 +158,11 @@ def _deferred(
 
 
 def _policy(why: str, *, now: datetime, rules: DeliveryRules) -> Settlement:
-    match rules.on_unknown:
-        case OnUnknown.RESEND:
-            return RetryAt(at=now, why=f"{why}: sending again, which may double it", blind=True)
-        case OnUnknown.HOLD:
-            return Held(why=f"{why}: held for a person")
-        case OnUnknown.DROP:
-            return Dead(why=f"{why}: dropped, which may lose it")
+    if rules.on_unknown is OnUnknown.RESEND:
+        return RetryAt(at=now, why=f"{why}: sending again, which may double it", blind=True)
+    if rules.on_unknown is OnUnknown.HOLD:
+        return Held(why=f"{why}: held for a person")
+    return Dead(why=f"{why}: dropped, which may lose it")
 
 
 def _words(span: timedelta) -> str:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from bot.core.identity import identify_document
 from bot.core.model.entry import Key, Known, KnownEntry, ParsedEntry, ParsedFeed
 from bot.core.model.feed import Feed, FeedId, FeedState, Fetched, Validators
-from bot.core.model.plan import IntakePlan
+from bot.core.model.plan import IntakePlan, Notice
 from bot.core.model.route import DestinationUid, Route
 from bot.core.novelty import names_of
 from bot.core.plan import Document, plan_intake
@@ -32,18 +32,21 @@ class Reader:
         self.state = FeedState(no=1, feed=feed, next_poll_at=START)
         self.told: list[str] = []
         self.edited: list[str] = []
+        self.notices: list[Notice] = []
         self._by_hash: dict[Key, int] = {}
         self._entries: dict[int, KnownEntry] = {}
         self.now = START
 
-    def poll(self, *items: ParsedEntry, etag: str | None = None) -> list[str]:
-        """Read a document; return the titles that it made news."""
+    def poll(
+        self, *items: ParsedEntry, etag: str | None = None, told: frozenset[str] = frozenset(), total: int = 0
+    ) -> list[str]:
+        """Read a document; return the titles that it made news. Another bot has `told` some, `total` are listed."""
         memory = self.state.memory
         named = identify_document(items, links_shared=memory.links_shared, guids_shared=memory.guids_shared)
         url = self.state.feed.url
         document = Document(
             fetched=Fetched(url=url, body=b"", content_type=None, validators=Validators(etag=etag, url=url)),
-            parsed=ParsedFeed(items=items, title="Feed", total=len(items)),
+            parsed=ParsedFeed(items=items, title="Feed", total=total or len(items)),
             identities=named.identities,
             links_shared=named.links_shared,
             guids_shared=named.guids_shared,
@@ -52,7 +55,7 @@ class Reader:
         wanted = names_of(named.identities)
         hits = {name: self._by_hash[name] for name in wanted if name in self._by_hash}
         known = Known(by_hash=hits, entries=self._entries, total=len(self._entries))
-        plan = plan_intake(self.state, document, known, ROUTES, now=self.now, roll=0.0)
+        plan = plan_intake(self.state, document, known, ROUTES, now=self.now, roll=0.0, told=told)
         self._take(plan)
         return [each.entry.title for each in plan.entries if each.deliveries]
 
@@ -71,9 +74,11 @@ class Reader:
             self.told += [each.entry.title] if each.deliveries else []
         self._by_hash |= dict(plan.aliases)
         self.edited += [edit.entry.title for edit in plan.edits if edit.announce]
+        self.notices += plan.notices
         change = plan.change
         self.state = replace(
             self.state,
+            last_new_at=self.now if change.new else self.state.last_new_at,
             memory=change.memory or self.state.memory,
             primed_at=change.primed_at or self.state.primed_at,
             validators=change.validators or self.state.validators,

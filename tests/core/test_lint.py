@@ -133,6 +133,11 @@ def test_config_block_is_ready_to_use() -> None:
     assert block.startswith("# AI Networking · Darren Qu\n[[feeds]]\n")
 
 
+def test_config_block_keeps_the_private_network_that_a_feed_was_found_in() -> None:
+    block = config_block(SEED, FETCHED, url=URL, allow_private=("10.0.0.0/8", "fd00::/8"))
+    assert tomllib.loads(block)["feeds"][0]["allow_private"] == ["10.0.0.0/8", "fd00::/8"]
+
+
 def test_config_block_takes_the_address_of_a_move_for_good_only() -> None:
     for status, expected in ((301, URL), (308, URL), (302, "http://old.example.org/f")):
         block = config_block(SEED, replace(FETCHED, hops=((status, URL),)), url="http://old.example.org/f")

@@ -148,6 +148,35 @@ def test_an_unknown_entry_amid_renamed_ones_is_still_told() -> None:
     assert titles(found) == ["fresh"]
 
 
+def _back_at_the_end(*, days: int, back: ParsedEntry, words: str = "w1") -> tuple[News, Known]:
+    """A document of two known entries, at whose end something comes that has all names new."""
+    old = [identity("gone", words="w1"), identity("c"), identity("b")]
+    store = known(*old, days=[days, 9, 8])
+    names = [*old[1:], identity("renamed", words=words)]
+    found = news([item("c", 9), item("b", 8), back], names, store, listed=[*old[1:], identity("deleted")])
+    return found, store
+
+
+def test_an_entry_that_comes_back_with_all_its_names_new_is_known_by_its_words_and_its_instant() -> None:
+    found, store = _back_at_the_end(days=7, back=item("renamed", 7))
+    assert (titles(found), found.slid_in) == ([], ())
+    assert aliases_of(found.items, store) == {key("guid|renamed"): 1}
+
+
+def test_an_entry_with_the_words_of_a_former_one_is_told_unless_all_else_is_the_same() -> None:
+    assert titles(_back_at_the_end(days=6, back=item("renamed", 7))[0]) == ["renamed"]  # another instant
+    assert titles(_back_at_the_end(days=7, back=item("renamed", 7), words="w2")[0]) == ["renamed"]  # other words
+    assert titles(_back_at_the_end(days=9, back=item("renamed", 9))[0]) == ["renamed"]  # not older than what stays
+    assert titles(_back_at_the_end(days=7, back=replace(item("renamed", 7), has_time=False))[0]) == ["renamed"]
+    assert titles(_back_at_the_end(days=7, back=item("renamed"))[0]) == ["renamed"]  # no date at all
+
+
+def test_words_and_instant_are_no_proof_while_their_entry_is_listed() -> None:
+    names = [identity("b", words="w1"), identity("other", words="w1")]
+    found = news([item("b", 7), item("other", 7)], names, known(names[0], days=[7]), listed=names[:1])
+    assert titles(found) == ["other"]
+
+
 def test_an_old_entry_that_slides_in_at_the_end_is_stored_in_silence() -> None:
     store = known(identity("c"), identity("b"), days=[5, 4])
     found = news([item("c", 5), item("b", 4), item("old", -40)], [identity(n) for n in ("c", "b", "old")], store)

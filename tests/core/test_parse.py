@@ -291,3 +291,11 @@ def test_stray_and_odd_tags_are_passed_over() -> None:
     assert read("<rss/>").items == ()
     assert first(rss("<guid>1</guid></ >")).guid == "1"
     assert read("<rss><channel><item><guid>1</guid></item><item").truncated
+
+
+def test_items_within_items_within_an_item_are_no_part_of_it() -> None:
+    inner = "<item><title>inner</title><guid>2</guid><item><title>innermost</title><guid>3</guid></item></item>"
+    (outer,) = entries(
+        read(rss(f"<title>outer</title><guid>1</guid>{inner}<description>a &lt;b&gt;c&lt;/b&gt;</description>"))
+    )
+    assert (outer.title, outer.guid, outer.text) == ("outer", "1", "a c")

@@ -1,0 +1,46 @@
+"""What the operator hears of a feed's polls, and what a first poll tells."""
+
+from bot.core.plan import EMPTY_POLLS
+from bot.core.telling import MAX_DIGESTS_PER_DAY, PER_DIGEST
+from tests.core.polling import Reader, post
+
+
+def test_a_feed_that_stays_empty_is_told_once_and_only_where_it_ever_brought_something() -> None:
+    silent, reader = Reader(), Reader()
+    reader.poll(post("a"))
+    reader.poll(post("b"), post("a"))
+    for _ in range(2 * EMPTY_POLLS):
+        assert (reader.poll(), silent.poll()) == ([], [])
+    (notice,) = reader.notices
+    assert "has been empty for 3 polls; nothing is forgotten" in notice.words
+    assert silent.notices == []
+    assert reader.poll(post("b"), post("a")) == []
+
+
+def test_a_document_that_is_too_long_is_told_once() -> None:
+    reader = Reader()
+    for _ in range(3):
+        reader.poll(post("a"), post("b"), total=9_000)
+    assert [notice.words for notice in reader.notices] == [
+        "feed feed lists 9000 entries; only its first and last are read."
+    ]
+
+
+def test_what_goes_beyond_a_days_digests_is_stored_and_the_operator_hears_of_it() -> None:
+    reader = Reader()
+    reader.poll(post("old", -1))
+    most = MAX_DIGESTS_PER_DAY * PER_DIGEST
+    told = reader.poll(*(post(f"flood {number}", 0) for number in range(most + 7)), post("old", -1))
+    assert len(told) == most
+    words = [notice.words for notice in reader.notices]
+    assert any(f"brought {most + 7} new entries at once; {most} of them go as a digest" in each for each in words)
+    assert any("7 new entries are stored but told to nobody" in each for each in words)
+    assert reader.poll(*(post(f"flood {number}", 0) for number in range(most + 7)), post("old", -1)) == []
+
+
+def test_a_first_poll_after_another_bot_tells_what_that_one_had_not_told_yet() -> None:
+    items = post("newest"), post("middle"), post("oldest")
+    after = frozenset({"https://example.org/middle", "https://example.org/oldest"})
+    assert Reader().poll(*items, told=after) == ["newest"]
+    assert Reader().poll(*items, told=frozenset({"named otherwise"})) == []
+    assert Reader().poll(*items) == []
