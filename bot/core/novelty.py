@@ -11,6 +11,7 @@ REKEY_AT_LEAST = 5  # N11
 REKEY_SHARE = 0.5
 VANISHED_AT_MOST = 3  # more at once: the feed was put in another order, or cut
 CLEAR = 4  # times as many neighbours one way as the other
+SAME_INSTANT = timedelta(milliseconds=1)  # the store keeps no finer times
 SLIDE_IN_AGE = timedelta(days=7)  # N20: before the first poll by this much, where only age can tell
 
 
@@ -70,7 +71,8 @@ def find_news(
     """Match each item against the store's answer; `listed` are the keys that the document held last time.
 
     An item is known by its key or by its guid without scheme and such (N5); by its link where no two guids of the
-    feed ever shared one (N6); and, where half of a document seems new, by its words too (N11).
+    feed ever shared one (N6); where half of a document seems new, by its words too (N11); and by its words and its
+    date, where it is older than all that stays.
     """
     once = {
         identity.key: (entry, identity)
@@ -82,6 +84,7 @@ def find_news(
     if known.total >= REKEY_AT_LEAST and _many(unknown, of=len(items)):
         items = [_renamed(item, (item.identity.fingerprint,), known, taken=frozenset()) for item in items]
     first_is_oldest, habit = _direction([item.dated for item in items], remembered=oldest_first)
+    items = _come_back(items, known, oldest_first=first_is_oldest)
     renamed = tuple(item for item in items if item.renamed)
     slid = _slid_in(items, listed, primed_at=primed_at, oldest_first=first_is_oldest)
     fresh = _fresh(items, [position for position in range(len(items)) if position not in slid])
@@ -156,6 +159,38 @@ def _renamed(item: Item, names: Sequence[Key | None], known: Known, *, taken: fr
     found = (_look(name, known) for name in names)
     stored = next((entry for entry in found if entry is not None and entry.id not in taken), None)
     return item if stored is None else replace(item, stored=stored, renamed=True)
+
+
+def _come_back(items: list[Item], known: Known, *, oldest_first: bool) -> list[Item]:
+    """Know what comes back to the old end of its document under names that it was given while it was not listed.
+
+    Words alone prove nothing of a single item: equal reports come out twice a day. Equal words at the same instant,
+    behind all that the document still has or from before it, are one entry; a date without a time is no instant.
+    """
+    here = {place: item.stored for place, item in enumerate(items) if item.stored is not None}
+    if not here:
+        return items
+    oldest = min((entry.published for entry in here.values() if entry.published is not None), default=None)
+    edge, taken = min(here) if oldest_first else max(here), frozenset(entry.id for entry in here.values())
+    back = {
+        place: _renamed(item, (item.identity.fingerprint,), known, taken=taken)
+        for place, item in enumerate(items)
+        if _is_at_the_same_instant(item, known)
+        and ((place < edge if oldest_first else place > edge) or (oldest is not None and _is_before(item, oldest)))
+    }
+    return [back.get(place, item) for place, item in enumerate(items)]
+
+
+def _is_at_the_same_instant(item: Item, known: Known) -> bool:
+    """As the entry with its words."""
+    entry, parsed = _look(item.identity.fingerprint, known), item.parsed
+    if entry is None or entry.published is None or not isinstance(parsed, ParsedEntry) or not parsed.has_time:
+        return False
+    return parsed.published is not None and abs(parsed.published - entry.published) < SAME_INSTANT
+
+
+def _is_before(item: Item, at: datetime) -> bool:
+    return item.published is not None and item.published <= at
 
 
 def _look(name: Key | None, known: Known) -> KnownEntry | None:

@@ -148,27 +148,33 @@ def test_an_unknown_entry_amid_renamed_ones_is_still_told() -> None:
     assert titles(found) == ["fresh"]
 
 
-def _back_at_the_end(*, days: int, back: ParsedEntry, words: str = "w1") -> tuple[News, Known]:
-    """A document of two known entries, at whose end something comes that has all names new."""
-    old = [identity("gone", words="w1"), identity("c"), identity("b")]
-    store = known(*old, days=[days, 9, 8])
-    names = [*old[1:], identity("renamed", words=words)]
-    found = news([item("c", 9), item("b", 8), back], names, store, listed=[*old[1:], identity("deleted")])
-    return found, store
+OLD = (identity("gone", words="w1"), identity("c"), identity("b"))
+
+
+def _comes_back(back: ParsedEntry, *, words: str = "w1", place: int = 2, days: Sequence[int] = (7, 9, 8)) -> News:
+    """Into a document of two known entries comes something that has all names new; the former entry is not listed."""
+    names, items = [*OLD[1:]], [item("c", days[1]), item("b", days[2])]
+    names.insert(place, identity("renamed", words=words))
+    items.insert(place, back)
+    return news(items, names, known(*OLD, days=days), listed=[*OLD[1:], identity("deleted")])
 
 
 def test_an_entry_that_comes_back_with_all_its_names_new_is_known_by_its_words_and_its_instant() -> None:
-    found, store = _back_at_the_end(days=7, back=item("renamed", 7))
+    found = _comes_back(item("renamed", 7))
     assert (titles(found), found.slid_in) == ([], ())
-    assert aliases_of(found.items, store) == {key("guid|renamed"): 1}
+    assert aliases_of(found.items, known(*OLD)) == {key("guid|renamed"): 1}
+    assert titles(_comes_back(item("renamed", 7), place=1)) == []  # in a document without order
+    assert titles(_comes_back(item("renamed", 7), days=(7, 9, -300))) == []  # behind one that was dated back
+    first = _comes_back(item("renamed", 7), place=0, days=(7, 8, 9))
+    assert (titles(first), first.oldest_first) == ([], True)
 
 
 def test_an_entry_with_the_words_of_a_former_one_is_told_unless_all_else_is_the_same() -> None:
-    assert titles(_back_at_the_end(days=6, back=item("renamed", 7))[0]) == ["renamed"]  # another instant
-    assert titles(_back_at_the_end(days=7, back=item("renamed", 7), words="w2")[0]) == ["renamed"]  # other words
-    assert titles(_back_at_the_end(days=9, back=item("renamed", 9))[0]) == ["renamed"]  # not older than what stays
-    assert titles(_back_at_the_end(days=7, back=replace(item("renamed", 7), has_time=False))[0]) == ["renamed"]
-    assert titles(_back_at_the_end(days=7, back=item("renamed"))[0]) == ["renamed"]  # no date at all
+    assert titles(_comes_back(item("renamed", 7), days=(6, 9, 8))) == ["renamed"]  # another instant
+    assert titles(_comes_back(item("renamed", 7), words="w2")) == ["renamed"]  # other words
+    assert titles(_comes_back(item("renamed", 10), place=0, days=(10, 9, 8))) == ["renamed"]  # at the new end
+    assert titles(_comes_back(replace(item("renamed", 7), has_time=False))) == ["renamed"]  # a day is no instant
+    assert titles(_comes_back(item("renamed"))) == ["renamed"]
 
 
 def test_words_and_instant_are_no_proof_while_their_entry_is_listed() -> None:

@@ -71,6 +71,7 @@ class Site:
     before: Document | None = None  # what an old cache may still serve
     fresh: bool = False  # the bot has read the site as it is now
     _document: Document | None = None
+    _renamed: bool = False  # and nobody may have read all of the new names yet
     version: int = 0
 
     @property
@@ -105,7 +106,10 @@ class Site:
             born=born,
         )
         self.posts.append(post)
-        del self.posts[: max(0, len(self.posts) - self.habits.window - self.habits.hidden - 5)]
+        self._renamed = self._renamed and not self.fresh
+        # What falls off unread under new names, and comes up again without a date, no reader could tell from news.
+        spare = 0 if self._renamed and not self.habits.dated else self.habits.hidden + 5
+        del self.posts[: max(0, len(self.posts) - self.habits.window - spare)]
         self.changed()
         return post
 
@@ -131,7 +135,8 @@ class Site:
         window = self.posts[-self.habits.window :]
         if len(window) < 6 or not self.fresh:
             return
-        # With all its names new, only a crowd is recognised: one that a deletion brings up later would be news.
+        # What nobody ever read has no words to be known by: with all names new it would be news when it comes up.
+        self._renamed = how == "links"
         for post in window if how == "links" else self.posts:
             if how == "https":
                 post.guid = post.guid.replace("http://", "https://www.", 1)
