@@ -24,7 +24,7 @@ _TRACKING = frozenset(
 _TRACKING_PREFIXES = ("utm_", "mtm_", "pk_", "piwik_", "matomo_")
 _PERCENT = re.compile("%([0-9A-Fa-f]{2})")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-_PORTS = (":80", ":443")
+_DEFAULT_PORT = re.compile(r"(?::(?:80|443)|[.:])+$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,12 +193,12 @@ def _without_shared_aliases(identities: tuple[Identity | None, ...]) -> tuple[Id
 def _host(netloc: str) -> str:
     user, at, host = netloc.rpartition("@")
     host = host.lower()
-    host = next((host.removesuffix(port) for port in _PORTS if host.endswith(port)), host).rstrip(".:")
     if not host.isascii():
         try:
-            host = host.encode("idna").decode("ascii")
+            host = host.encode("idna").decode("ascii")  # may leave out or turn characters: before anything is judged
         except UnicodeError:
             host = quote(host, safe=":[]")
+    host = _DEFAULT_PORT.sub("", host)
     return user + at + _PERCENT.sub(lambda octet: octet.group().upper(), host)
 
 

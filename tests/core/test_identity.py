@@ -54,6 +54,8 @@ def test_an_entry_whose_guid_goes_away_is_known_by_its_link() -> None:
         ("http://e.org/a", "https://e.org/a"),
         ("https://www.e.org/a", "https://e.org/a/"),
         ("https://E.org:443/a?utm_source=x", "https://e.org/a"),
+        ("https://e.org:\ufeff443/a", "https://e.org/a"),
+        ("https://e.org:443:80./a", "https://e.org/a"),
         ("https://e.org/?p=1&fbclid=2", "https://e.org?p=1"),
         ("HTTPS://e.org/%7Ea", "https://e.org/~a"),
     ],

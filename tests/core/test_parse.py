@@ -299,3 +299,10 @@ def test_items_within_items_within_an_item_are_no_part_of_it() -> None:
         read(rss(f"<title>outer</title><guid>1</guid>{inner}<description>a &lt;b&gt;c&lt;/b&gt;</description>"))
     )
     assert (outer.title, outer.guid, outer.text) == ("outer", "1", "a c")
+
+
+def test_a_long_title_is_cut_clean() -> None:
+    for end in (" and more", "\u200d\u200d"):
+        title = "x" * 999 + end
+        assert first(rss(f"<guid>1</guid><title>{title}</title>")).title == "x" * 999
+        assert first(rss(f"<guid>1</guid><title><b>{title}</b></title>")).title == "x" * 999

@@ -14,7 +14,7 @@ from bot.core.parse.jsonfeed import read_json
 from bot.core.parse.library import MAX_BODY, Bodies, Body, read_bodies
 from bot.core.parse.limits import MAX_ENTRIES, pick
 from bot.core.parse.scan import Scan, scan
-from bot.core.text.characters import one_line
+from bot.core.text.characters import cut_text, one_line
 from bot.core.text.links import http_url
 from bot.core.text.markup import plain_text
 
@@ -90,7 +90,7 @@ def _entry(written: Written, body: Body, head: Head, *, url: str) -> ParsedEntry
         title=written.title,
         summary_html=summary,
         content_html=body.content_html,
-        text=(plain_text(summary) or plain_text(body.content_html))[:MAX_TEXT],
+        text=cut_text(plain_text(summary) or plain_text(body.content_html), MAX_TEXT),
         categories=written.categories,
         author=one_line(body.author or "") or head.author,
         image=http_url(body.image, url),

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bot.core.parse.scan import Element, Item, Scan
-from bot.core.text.characters import one_line
+from bot.core.text.characters import cut_line, one_line
 from bot.core.text.links import http_url
 from bot.core.text.markup import decode_entities, plain_text, title_text
 
 XML_SPACE = " \t\r\n"
 MAX_TITLE = 1_000
+_HTML_TYPES = frozenset({"html", "text/html", "application/xhtml+xml"})
 MAX_GUID = 10_000
 MAX_CATEGORIES = 200
 MAX_SOURCE = 600_000  # characters of a text's source, before references are decoded
@@ -172,16 +173,15 @@ def read_title(scan: Scan, element: Element) -> str:
         return plain_line(source)
     text = text_of(source)
     if scan.kind != "atom":
-        return title_text(text)[:MAX_TITLE]
-    if _attribute(element, "mode").lower() == "escaped" or kind in ("html", "text/html", "application/xhtml+xml"):
-        return title_text(text, markup=True)[:MAX_TITLE]
-    return title_text(text, markup=False)[:MAX_TITLE]
+        return cut_line(title_text(text), MAX_TITLE)
+    is_html = _attribute(element, "mode").lower() == "escaped" or kind in _HTML_TYPES
+    return cut_line(title_text(text, markup=is_html), MAX_TITLE)
 
 
 def plain_line(source: str) -> str:
     """One line of text of a source with real elements in it."""
     as_html = "".join(html.escape(piece) if literal else piece for literal, piece in _sections(source))
-    return one_line(plain_text(as_html))[:MAX_TITLE]
+    return cut_line(one_line(plain_text(as_html)), MAX_TITLE)
 
 
 def _categories(scan: Scan, children: list[Element]) -> tuple[str, ...]:

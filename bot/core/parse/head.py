@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from bot.core.parse.fields import XML_SPACE, decode_references, inner, read_title, text_of
 from bot.core.parse.scan import Element, Scan
-from bot.core.text.characters import one_line
+from bot.core.text.characters import cut_line, one_line
 from bot.core.text.links import http_url
 
 MAX_TTL = timedelta(days=7)  # a longer wish is a mistake; the poll's own ceiling is lower still
@@ -59,10 +59,10 @@ def _author(scan: Scan, first: dict[str, Element]) -> str | None:
     """Who writes the feed: an item without an author is theirs. Addresses are not names."""
     if scan.kind == "atom":
         name = _NAME.search(inner(scan, first["author"])[:4_000]) if "author" in first else None
-        return one_line(text_of(name.group(1)))[:MAX_AUTHOR] or None if name else None
+        return cut_line(one_line(text_of(name.group(1))), MAX_AUTHOR) or None if name else None
     texts = (_text(scan, first, name) for name in ("managingeditor", "itunes:author", "dc:creator"))
     names = (one_line(_ADDRESS.sub("", text)).strip("()<>,; ") for text in texts)
-    return next((name[:MAX_AUTHOR] for name in names if name), None)
+    return next((cut_line(name, MAX_AUTHOR) for name in names if name), None)
 
 
 def _links(scan: Scan, url: str) -> Iterator[tuple[str, str]]:

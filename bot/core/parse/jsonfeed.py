@@ -12,7 +12,7 @@ from bot.core.parse.dates import When, parse_date
 from bot.core.parse.fields import MAX_CATEGORIES, MAX_GUID, XML_SPACE
 from bot.core.parse.library import MAX_BODY
 from bot.core.parse.limits import pick
-from bot.core.text.characters import clean, one_line
+from bot.core.text.characters import clean, cut_line, one_line
 from bot.core.text.links import http_url
 from bot.core.text.markup import plain_text, title_text
 
@@ -36,7 +36,7 @@ def read_json(text: str, *, url: str) -> ParsedFeed:
     hubs = [hub for hub in _list(document.get("hubs")) if isinstance(hub, dict)]
     return ParsedFeed(
         items=tuple(_entry(item, url=url, author=author) for item in pick(entries)),
-        title=one_line(_word(document.get("title")))[:MAX_TITLE],
+        title=cut_line(one_line(_word(document.get("title"))), MAX_TITLE),
         site_url=_link(document.get("home_page_url"), url),
         total=len(entries),
         hub=next((link for hub in hubs if (link := _link(hub.get("url"), url))), None),
@@ -58,7 +58,7 @@ def _entry(item: Mapping[str, JsonValue], *, url: str, author: str | None) -> Pa
         guid=_id(item.get("id")),
         link=link,
         enclosure=next((found for part in enclosures if (found := _link(part.get("url"), url))), None),
-        title=title_text(_word(item.get("title"))[: 20 * MAX_TITLE], markup=False)[:MAX_TITLE],
+        title=cut_line(title_text(_word(item.get("title"))[: 20 * MAX_TITLE], markup=False), MAX_TITLE),
         summary_html=summary,
         content_html=content,
         text=plain_text(summary) or plain_text(content),

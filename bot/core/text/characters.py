@@ -46,6 +46,16 @@ def one_line(text: str) -> str:
     return _SPACES.sub(" ", clean(text)).strip(" ")
 
 
+def cut_line(line: str, most: int) -> str:
+    """Return one line with at most so many characters; what a cut leaves at its end is cleaned again."""
+    return line if len(line) <= most else one_line(line[:most])
+
+
+def cut_text(text: str, most: int) -> str:
+    """Return clean text with at most so many characters, clean at its new end too."""
+    return text if len(text) <= most else clean(text[:most])
+
+
 def is_emoji(char: str) -> bool:
     """Whether `char` can be a part of a joined emoji (Extended_Pictographic, roughly)."""
     point = ord(char)
