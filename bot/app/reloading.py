@@ -48,7 +48,7 @@ class Reloader:
             return
         self._seen, self._asked = stamp, False
         try:
-            settings = load(self._path, os.environ)
+            settings = load(self._path, os.environ, with_secrets=True)
             if missing := missing_secrets(settings):
                 raise ConfigError(missing)
         except ConfigError as error:

@@ -1,13 +1,14 @@
 """`check`, `preview`, `send-test`, `inspect`: before anything goes live."""
 
 import asyncio
+import os
 
 import click
 
-from bot.cli.loading import config_option, settings_of
+from bot.cli.loading import config_option, config_path, settings_of
 from bot.cli.output import amount, print_json, say
 from bot.clock import SystemClock
-from bot.config.load import missing_secrets
+from bot.config.load import load, missing_secrets
 from bot.config.settings import Settings
 from bot.core.errors import ConfigError
 from bot.core.model.delivery import DeliveryKind
@@ -20,12 +21,16 @@ def check(online: bool, config: str | None) -> int:
     """Every mistake in the configuration at once, each with file, line, key, and what is allowed."""
     from bot.app.templating import load_templates
 
-    settings = settings_of(config)
+    settings = load(config_path(config), os.environ, with_secrets=True)
     for warning in settings.warnings:
         say(str(warning), err=True)
-    if missing := missing_secrets(settings):
+    missing = missing_secrets(settings)
+    try:
+        load_templates(settings)
+    except ConfigError as error:
+        raise ConfigError((*missing, *error.problems)) from error
+    if missing:
         raise ConfigError(missing)
-    load_templates(settings)
     say(f"configuration: ok ({amount(len(settings.feeds), 'feed')}, {amount(len(settings.routes), 'route')})")
     return asyncio.run(_check_online(settings)) if online else 0
 

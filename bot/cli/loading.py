@@ -34,7 +34,7 @@ def config_path(config: str | None, environ: Mapping[str, str] | None = None) ->
 
 def settings_of(config: str | None, *, with_secrets: bool = False) -> Settings:
     """Load the configuration; `with_secrets` for whoever sends. Raises ConfigError."""
-    settings = load(config_path(config), os.environ)
+    settings = load(config_path(config), os.environ, with_secrets=with_secrets)
     if with_secrets and (missing := missing_secrets(settings)):
         raise ConfigError(missing)
     return settings

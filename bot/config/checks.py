@@ -166,6 +166,16 @@ def destinations_in(raw: Raw) -> Iterator[tuple[KeyPath, str]]:
         yield ("ops",), ops
 
 
+def auth_names_in(raw: Raw) -> Iterator[tuple[KeyPath, str]]:
+    """Return every NAME of a secret that a feed's [feeds.auth] refers to, with its place."""
+    for path, feed in _tables(raw, "feeds"):
+        auth = feed.get("auth")
+        for key in ("password", "bearer"):
+            name = auth.get(key) if isinstance(auth, dict) else None
+            if isinstance(name, str):
+                yield (*path, "auth", key), name
+
+
 def _texts(value: object, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
     if isinstance(value, str):
         yield path, value

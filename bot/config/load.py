@@ -25,16 +25,26 @@ _OTHER_BOMS = (b"\xff\xfe", b"\xfe\xff")
 __all__ = ["default_secret_dirs", "load", "missing_secrets", "parse"]
 
 
-def load(path: Path, environ: Mapping[str, str], *, secret_dirs: Sequence[Path] | None = None) -> Settings:
+def load(
+    path: Path, environ: Mapping[str, str], *, secret_dirs: Sequence[Path] | None = None, with_secrets: bool = False
+) -> Settings:
     """Read the configuration; raises ConfigError with every mistake at once.
 
     `secret_dirs` are searched in order, by default those of default_secret_dirs. The environment wins over them and
-    over the file.
+    over the file. `with_secrets`: beside other mistakes a missing secret is told too; alone it is left to
+    `missing_secrets`.
     """
-    return parse(_read(path), environ, path=path, secret_dirs=secret_dirs)
+    return parse(_read(path), environ, path=path, secret_dirs=secret_dirs, with_secrets=with_secrets)
 
 
-def parse(text: str, environ: Mapping[str, str], *, path: Path, secret_dirs: Sequence[Path] | None = None) -> Settings:
+def parse(
+    text: str,
+    environ: Mapping[str, str],
+    *,
+    path: Path,
+    secret_dirs: Sequence[Path] | None = None,
+    with_secrets: bool = False,
+) -> Settings:
     """Do the same with the text of a file that lies, or would lie, at `path`."""
     text = text.replace("\r\n", "\n")
     overlay = read_sources(environ, default_secret_dirs(environ) if secret_dirs is None else secret_dirs)
@@ -43,15 +53,28 @@ def parse(text: str, environ: Mapping[str, str], *, path: Path, secret_dirs: Seq
     except (ValueError, RecursionError) as error:
         raise ConfigError((_syntax_problem(error, str(path), text.split("\n")), *_errors(overlay.problems))) from error
     source = Source(path=str(path), text=text, origins=overlay.origins)
-    return _settings(raw, overlay, source, folder=path.absolute().parent)
+    missing = _missing(raw, overlay, source)
+    settings, problems = _settings(raw, overlay, source, folder=path.absolute().parent)
+    if settings is None or _errors(problems):
+        raise ConfigError(tuple(_in_file_order([*_errors(problems), *(missing if with_secrets else ())])))
+    settings._warnings = tuple(problems)
+    settings._missing = tuple(missing)
+    return settings
 
 
 def missing_secrets(settings: Settings) -> tuple[Problem, ...]:
     """Return a problem for each destination, and each feed with credentials, whose secret isn't set."""
-    return tuple(_in_file_order([settings._source.problem(fault) for fault in lacking_secrets(settings)]))
+    return settings._missing
 
 
-def _settings(raw: dict[str, object], overlay: Overlay, source: Source, *, folder: Path) -> Settings:
+def _missing(raw: dict[str, object], overlay: Overlay, source: Source) -> list[Problem]:
+    # A secret that stands in the wrong place is told there, and not as missing besides.
+    return _in_file_order([source.problem(fault) for fault in lacking_secrets(_merge(raw, overlay, without=[]))])
+
+
+def _settings(
+    raw: dict[str, object], overlay: Overlay, source: Source, *, folder: Path
+) -> tuple[Settings | None, list[Problem]]:
     faults = list(secrets_in_file(raw))
     merged = _merge(raw, overlay, without=faults)
     settings: Settings | None = None
@@ -61,12 +84,9 @@ def _settings(raw: dict[str, object], overlay: Overlay, source: Source, *, folde
         faults += faults_of(error)
     faults += [*cross_checks(merged, folder=folder), *likely_secrets(raw)]
     problems = _in_file_order([*overlay.problems, *(source.problem(fault) for fault in _first_of_each(faults))])
-    if settings is None or _errors(problems):
-        raise ConfigError(tuple(_errors(problems)))
-    settings._folder = folder
-    settings._warnings = tuple(problems)
-    settings._source = source
-    return settings
+    if settings is not None:
+        settings._folder = folder
+    return settings, problems
 
 
 def _merge(raw: dict[str, object], overlay: Overlay, *, without: list[Fault]) -> dict[str, object]:

@@ -16,7 +16,6 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, Stric
 from bot.config import fields as f
 from bot.config import nouns
 from bot.config.errors import Problem, quoted
-from bot.config.places import Source
 from bot.core.model.feed import Feed
 from bot.core.model.route import Route
 
@@ -233,7 +232,7 @@ class Settings(Section):
 
     _folder: Path = PrivateAttr(default_factory=Path.cwd)
     _warnings: tuple[Problem, ...] = PrivateAttr(default=())
-    _source: Source = PrivateAttr(default_factory=Source)
+    _missing: tuple[Problem, ...] = PrivateAttr(default=())
 
     @field_validator("state")
     @classmethod

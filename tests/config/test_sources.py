@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.config.load import default_secret_dirs, missing_secrets
+from bot.config.load import default_secret_dirs, missing_secrets, parse
 from bot.core.errors import ConfigError
-from tests.config.reading import headlines, read
+from tests.config.reading import HERE, headlines, read
 
 
 def test_the_environment_wins_over_the_file_for_any_single_value() -> None:
@@ -193,6 +193,18 @@ def test_missing_secrets_are_told_at_their_places_and_only_when_asked() -> None:
         "FEEDBELL_SECRETS__KEY": "x",
     }
     assert missing_secrets(read(NEEDS, environ)) == ()
+
+
+def test_a_missing_secret_is_told_beside_other_mistakes() -> None:
+    text = 'colour = 1\n[[routes]]\nto = ["discord:1", "slack:news"]\n[slack]\nbot_token = "xoxb-1"\n'
+    with pytest.raises(ConfigError) as caught:
+        parse(text, {}, path=HERE, secret_dirs=(), with_secrets=True)
+    assert [str(problem).partition(": error: ")[2].partition(":")[0] for problem in caught.value.problems] == [
+        "colour",
+        "routes[0].to[0]",
+        "routes[0].to[1]",
+        "slack.bot_token",
+    ]
 
 
 def test_the_environments_mistakes_are_told_beside_a_broken_file() -> None:
