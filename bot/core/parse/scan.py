@@ -264,7 +264,7 @@ def _tags(text: str, at: int, odd: list[int]) -> Iterator[tuple[int, int, str, s
             odd.append(at)
         if end <= 0:
             return
-        name = re.split(r"[\s/<>]", text[at + 1 : at + 200], maxsplit=1)[0]
+        name = match.group(1) if match else re.split(r"[\s/<>]", text[at + 1 : at + 200], maxsplit=1)[0]
         yield at, end, name, text[at + 1 + len(name) : end - 1]
         at = end
 
