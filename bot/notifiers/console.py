@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import TextIO
 
 from bot.core.errors import Deferred, LookupImpossible, MessageRejected
-from bot.core.model.delivery import Destination, Probe, Receipt
+from bot.core.model.delivery import WITHOUT_HISTORY, Destination, Probe, Receipt
 from bot.core.model.message import Card, Message, Payload
 from bot.core.render import block_lines
 from bot.core.text.graphemes import cut
@@ -42,10 +42,10 @@ class ConsoleNotifier:
         raise MessageRejected("what was printed can't be changed")
 
     async def find(self, destination: Destination, payload: Payload, key: str, since: datetime) -> Receipt | None:
-        raise LookupImpossible("a console has no history")
+        raise LookupImpossible(WITHOUT_HISTORY["console"])
 
     async def probe(self, destination: Destination) -> Probe:
-        return Probe(why_not="a console has no history", name="console")
+        return Probe(why_not=WITHOUT_HISTORY["console"], name="console")
 
 
 def _lines(message: Message) -> list[str]:

@@ -18,7 +18,7 @@ from bot.core.errors import (
     NotifyError,
     OutcomeUnknown,
 )
-from bot.core.model.delivery import Destination, Probe, Receipt
+from bot.core.model.delivery import WITHOUT_HISTORY, Destination, Probe, Receipt
 from bot.core.model.message import Message, Payload
 from bot.notifiers import discord_layout
 from bot.notifiers.discord_api import DiscordApi, Refused
@@ -237,7 +237,7 @@ class DiscordWebhookNotifier:
             raise self._error(refused) from None
 
     async def find(self, destination: Destination, payload: Payload, key: str, since: datetime) -> Receipt | None:
-        raise LookupImpossible("a Discord webhook has no history")
+        raise LookupImpossible(WITHOUT_HISTORY["discord-webhook"])
 
     async def probe(self, destination: Destination) -> Probe:
         try:
@@ -246,7 +246,7 @@ class DiscordWebhookNotifier:
             raise _not_sent(self._error(refused)) from None
         except OutcomeUnknown as error:
             raise _not_sent(error) from None
-        return Probe(why_not="a Discord webhook has no history", name=_string(shown, "name"))
+        return Probe(why_not=WITHOUT_HISTORY["discord-webhook"], name=_string(shown, "name"))
 
     def _url(self, destination: Destination) -> str:
         url = self._urls.get(destination.uid.partition(":")[2])

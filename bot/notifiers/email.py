@@ -20,7 +20,7 @@ from bot.core.errors import (
     OutcomeUnknown,
     Scope,
 )
-from bot.core.model.delivery import Destination, Probe, Receipt
+from bot.core.model.delivery import WITHOUT_HISTORY, Destination, Probe, Receipt
 from bot.core.model.message import Message, Payload
 from bot.crash import point
 from bot.notifiers.email_layout import domain_of, to_payload
@@ -98,7 +98,7 @@ class EmailNotifier:
             raise to_error("connect", error) from None
         finally:
             client.close()
-        return Probe(why_not="mail has no look-up; a second try carries the same Message-ID", name=self._host)
+        return Probe(why_not=WITHOUT_HISTORY["email"], name=self._host)
 
     async def _connect(self) -> aiosmtplib.SMTP:
         if self._login and self._security == "none" and not is_loopback(self._host):

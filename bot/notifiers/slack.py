@@ -18,7 +18,7 @@ from bot.core.errors import (
     NotifyError,
     OutcomeUnknown,
 )
-from bot.core.model.delivery import Destination, Probe, Receipt
+from bot.core.model.delivery import WITHOUT_HISTORY, Destination, Probe, Receipt
 from bot.core.model.message import Message, Payload
 from bot.notifiers import slack_layout
 from bot.notifiers.http import Answer, ask, clock_offset
@@ -285,10 +285,10 @@ class SlackWebhookNotifier:
         raise DestinationDown("a Slack webhook can't edit")
 
     async def find(self, destination: Destination, payload: Payload, key: str, since: datetime) -> Receipt | None:
-        raise LookupImpossible("a Slack webhook has no history")
+        raise LookupImpossible(WITHOUT_HISTORY["slack-webhook"])
 
     async def probe(self, destination: Destination) -> Probe:
-        return Probe(why_not="a Slack webhook has no history")
+        return Probe(why_not=WITHOUT_HISTORY["slack-webhook"])
 
 
 def _not_sent(error: NotifyError) -> NotifyError:

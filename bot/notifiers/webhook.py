@@ -10,7 +10,7 @@ from datetime import datetime
 import aiohttp
 
 from bot.core.errors import Deferred, DestinationDown, LookupImpossible, MessageRejected, NotifyError, OutcomeUnknown
-from bot.core.model.delivery import Destination, Probe, Receipt
+from bot.core.model.delivery import WITHOUT_HISTORY, Destination, Probe, Receipt
 from bot.core.model.message import JsonValue, Message, Payload
 from bot.core.render import block_lines
 from bot.notifiers.http import Answer, ask, to_bytes
@@ -65,10 +65,10 @@ class WebhookNotifier:
         raise MessageRejected("a webhook's message can't be changed")
 
     async def find(self, destination: Destination, payload: Payload, key: str, since: datetime) -> Receipt | None:
-        raise LookupImpossible("a webhook has no history")
+        raise LookupImpossible(WITHOUT_HISTORY["webhook"])
 
     async def probe(self, destination: Destination) -> Probe:
-        return Probe(why_not="a webhook has no history")
+        return Probe(why_not=WITHOUT_HISTORY["webhook"])
 
 
 def to_payload(message: Message) -> Payload:

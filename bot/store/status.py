@@ -1,10 +1,10 @@
 """Questions of the status site, the metrics and the commands: counts, and how things stand."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
-from bot.core.model.delivery import DeliveryState, Destination
+from bot.core.model.delivery import WITHOUT_HISTORY, DeliveryState, Destination
 from bot.core.model.route import DestinationUid
 from bot.store import destinations
 from bot.store.delivery_rows import to_destination
@@ -43,11 +43,15 @@ def destination_rows(tx: Tx) -> Sequence[DestinationRow]:
     found = []
     for row in destinations.rows(tx):
         queue = open_rows.get(row["uid"])
+        destination, why_not = to_destination(row), row["why_not"]
+        never = WITHOUT_HISTORY.get(destination.uid.partition(":")[0])
+        if destination.can_look_up is None and never is not None:
+            destination, why_not = replace(destination, can_look_up=False), never
         found.append(
             DestinationRow(
-                destination=to_destination(row),
+                destination=destination,
                 name=row["name"],
-                why_not=row["why_not"],
+                why_not=why_not,
                 last_sent_at=to_time_or_none(row["last_sent_at"]),
                 waiting=0 if queue is None else queue["n"],
                 held=stuck.get((row["uid"], "held"), 0),

@@ -2,8 +2,9 @@
 
 from datetime import UTC, datetime, timedelta
 
-from bot.core.model.delivery import Dead, DeliveryState, Parked, Receipt, Sent
+from bot.core.model.delivery import WITHOUT_HISTORY, Dead, DeliveryState, Parked, Receipt, Sent
 from bot.core.model.feed import FeedId
+from bot.core.model.route import DestinationUid
 from bot.core.model.status import Delay, Totals
 from bot.store.store import Store
 from tests.store.builders import LEASE, MINUTE, NOW, X, Y, announced, entry, key_of, new, started
@@ -60,3 +61,11 @@ async def test_weeks_begin_on_monday_and_none_is_left_out(store: Store) -> None:
     await announced(store, *(new(entry(n, at=at)) for n, at in enumerate(moments)))
     weeks = await store.entries_by_week(now=NOW, weeks=3)
     assert weeks == [(monday - timedelta(weeks=2), 0), (monday - timedelta(weeks=1), 1), (monday, 2)]
+
+
+async def test_a_destination_without_a_history_says_so_before_anybody_has_asked(store: Store) -> None:
+    mail = DestinationUid("email:reader@example.org")
+    await started(store, destinations=(X, mail))
+    rows = {row.destination.uid: row for row in await store.destination_rows()}
+    assert (rows[mail].destination.can_look_up, rows[mail].why_not) == (False, WITHOUT_HISTORY["email"])
+    assert (rows[X].destination.can_look_up, rows[X].why_not) == (None, None)

@@ -1,8 +1,10 @@
 """A delivery: one message owed to one destination, and what has become of it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
+from typing import Final
 
 from bot.core.model.entry import Entry
 from bot.core.model.message import Payload
@@ -130,6 +132,16 @@ class Receipt:
 
     remote_ref: str | None = None
     remote_id: str | None = None  # the channel's own id, if the answer told it
+
+
+# Why a message that may have gone out can never be looked up, by scheme: no need to ask those services.
+WITHOUT_HISTORY: Final[Mapping[str, str]] = {
+    "console": "a console has no history",
+    "email": "mail has no look-up; a second try carries the same Message-ID",
+    "slack-webhook": "a Slack webhook has no history",
+    "discord-webhook": "a Discord webhook has no history",
+    "webhook": "a webhook has no history",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
