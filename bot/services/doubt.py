@@ -1,4 +1,4 @@
-"""After an unclean stop or a restored backup, what was never tried may have been told all the same (R-15)."""
+"""After an unclean stop or a restored backup, what waits may have been told all the same (R-15)."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -48,6 +48,10 @@ class Doubt:
         if was_clean and not is_stale:
             return None
         return cls(since=min(last_write or now, now), until=now + LASTS, clock=clock)
+
+    def is_about(self, owed: Sequence[Owed], *, now: datetime) -> bool:
+        """Whether any of these may have been told before this start."""
+        return now < self._until and any(self._is_open(one) for one in owed)
 
     async def settle(
         self,
@@ -101,7 +105,10 @@ class Doubt:
         return found
 
     def _is_open(self, one: Owed) -> bool:
-        """Never tried; an edit repeated changes nothing, and needs no look."""
+        """Not looked for yet; an edit repeated changes nothing, and needs no look.
+
+        What was tried and is to be tried again counts too: a copy may have been made between its tries.
+        """
         delivery = one.delivery
-        untried = delivery.state is DeliveryState.PENDING and delivery.attempts == 0
-        return untried and delivery.kind is not DeliveryKind.EDIT and delivery.idem not in self._looked
+        waits = delivery.state is DeliveryState.PENDING and delivery.kind is not DeliveryKind.EDIT
+        return waits and delivery.idem not in self._looked

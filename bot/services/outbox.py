@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -36,13 +36,14 @@ from bot.core.model.delivery import (
     Settlement,
 )
 from bot.core.model.message import Payload
-from bot.core.model.route import DestinationUid, OnEdit, edit_form
+from bot.core.model.route import OnEdit, edit_form
 from bot.core.notices import notices_of
 from bot.core.settle import fails_alone, settle, settle_look_up
 from bot.ports import Clock, Notifier, Store
 from bot.services.doubt import ROWS, Doubt
 from bot.services.events import SendEvent as SendEvent
 from bot.services.introducing import Introductions
+from bot.services.leases import LaneLeases
 from bot.services.means import Means as Means
 from bot.services.pacing import service_of
 
@@ -74,14 +75,14 @@ class Outbox:
         self._lanes = lanes
         self._per_service = lanes_per_service
         self._busy: dict[asyncio.Task[None], str] = {}
-        self._unreleased: dict[DestinationUid, int] = {}
+        self._leases = LaneLeases(store, clock)
         self._stopping = False
 
     async def send_due(self) -> int:
         """Start a worker for each destination that has something due and finds room; return how many were started."""
         started = 0
         with suppress(StoreUnavailable):  # then the claim below says so, or has nothing to do with it
-            await self._release()
+            await self._leases.release()
         while not self._stopping and len(self._busy) < self._lanes:
             lane = await self._store.claim_lane(
                 now=self._clock.now(), lease=LEASE, skip_services=self._full_services(), limit=LANE_ROWS
@@ -123,7 +124,7 @@ class Outbox:
     async def _work(self, lane: Lane) -> None:
         uid = lane.destination.uid
         try:
-            async with self._leased(lane):
+            async with self._leases.held(lane, LEASE):
                 if await self._takes(lane):
                     await self._send_in_order(lane)
         except LeaseLost:
@@ -131,30 +132,6 @@ class Outbox:
         except StoreUnavailable as error:
             # What could not be recorded is found "sending" later, and looked up (C7, R-13).
             log.error("store unavailable", extra={"destination": uid, "error": str(error)})
-
-    @asynccontextmanager
-    async def _leased(self, lane: Lane) -> AsyncIterator[None]:
-        uid, epoch = lane.destination.uid, lane.destination.epoch
-        renewing = asyncio.create_task(self._keep_lease(lane), name=f"lease {uid}")
-        try:
-            yield
-        finally:
-            renewing.cancel()
-            await asyncio.gather(renewing, return_exceptions=True)
-            self._unreleased[uid] = epoch
-            await self._release()
-
-    async def _release(self) -> None:
-        """Give back the lanes that are done with; one that a full disk has kept from it, as soon as there is room."""
-        for uid, epoch in list(self._unreleased.items()):
-            await self._store.release_lane(uid, epoch=epoch)
-            self._unreleased.pop(uid, None)
-
-    async def _keep_lease(self, lane: Lane) -> None:
-        while True:
-            await self._clock.sleep(LEASE / 3)
-            until = self._clock.now() + LEASE
-            await self._store.renew_lane(lane.destination.uid, epoch=lane.destination.epoch, until=until)
 
     async def _takes(self, lane: Lane) -> bool:
         destination, now, rules = lane.destination, self._clock.now(), self.means.rules
@@ -166,7 +143,7 @@ class Outbox:
         return why is None
 
     async def _send_in_order(self, lane: Lane) -> None:
-        if await self._is_told(lane, limit=ROWS):
+        if await self._is_told(lane):
             return
         if is_unproven(lane, self.means.rules):
             await self.means.pacer.wait(lane.destination.uid)
@@ -174,8 +151,12 @@ class Outbox:
                 return
             left = await self._store.owed(lane.destination.uid, now=self._clock.now(), limit=LANE_ROWS)
             lane = replace(lane, owed=tuple(left), waiting=lane.waiting - 1)
+            if await self._is_told(lane):  # what has come meanwhile
+                return
         owed = await self._bind_digests(lane)
-        if owed is not lane.owed and await self._is_told(lane, limit=LANE_ROWS):  # a digest, too, may have been
+        if owed is not lane.owed and await self._is_told(
+            replace(lane, owed=tuple(owed))
+        ):  # a digest, too, may have been
             return
         # A bundle behind other rows is bound when it has come to the head.
         queue = [*takewhile(lambda one: not is_for_bundle(one.delivery), owed)]
@@ -185,12 +166,14 @@ class Outbox:
             if not await self._deliver(lane, head, queue):
                 return
 
-    async def _is_told(self, lane: Lane, *, limit: int) -> bool:
+    async def _is_told(self, lane: Lane) -> bool:
         """R-15; True: the queue is another one now, or must wait."""
         destination, now, doubt = lane.destination, self._clock.now(), self.doubt
-        return doubt is not None and await doubt.settle(
+        if doubt is None or (lane.waiting <= len(lane.owed) and not doubt.is_about(lane.owed, now=now)):
+            return False
+        return await doubt.settle(
             destination,
-            await self._store.owed(destination.uid, now=now, limit=limit),
+            await self._store.owed(destination.uid, now=now, limit=ROWS),
             notifier=self.means.notifiers.get(destination.uid.partition(":")[0]),
             render=self.means.render,
             record=partial(self._record, destination),

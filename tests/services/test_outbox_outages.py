@@ -1,5 +1,6 @@
 """After outages, lost leases and a store that fails: what is told, and what is not told again."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 from bot.core.errors import (
@@ -7,6 +8,7 @@ from bot.core.errors import (
     DestinationDown,
 )
 from bot.core.model.delivery import Probe
+from bot.services.pacing import Pacer
 from tests.services.flow import HOUR, MINUTE, Flow, X, flows
 
 
@@ -97,3 +99,26 @@ async def test_an_answer_that_could_not_be_recorded_is_looked_up_and_not_sent_ag
     await flow.run(5 * MINUTE)
     assert flow.slack.titles() == ["post 2", "post 3"]
     assert len(flow.slack.looked) == 1
+
+
+class _FaultyPacer(Pacer):
+    """Fails where nothing expects it."""
+
+    asked = 0
+
+    async def wait(self, uid: str) -> None:
+        self.asked += 1
+        raise ZeroDivisionError
+
+
+@flows
+async def test_a_lane_that_fails_by_a_fault_of_ours_is_left_alone_for_two_minutes(flow: Flow) -> None:
+    page = await flow.follow()
+    await flow.publish(page, "post 2")
+    sound, faulty = flow.outbox.means, _FaultyPacer(flow.clock, destinations={}, services={})
+    flow.outbox.means = replace(sound, pacer=faulty)
+    await flow.run(MINUTE)
+    assert faulty.asked == 1
+    flow.outbox.means = sound
+    await flow.run(2 * MINUTE)
+    assert flow.slack.titles() == ["post 2"]

@@ -100,6 +100,11 @@ class Web:
                 reader.earliest, reader.open = 0.0, False
                 self._forget(reader)
 
+    def forget(self) -> None:
+        """A former state was put back: it knows older validators, and older times at which it may come."""
+        for reader in self.readers.values():
+            reader.given, reader.earliest = None, 0.0
+
     def stopped(self) -> None:
         """The bot was asked to stop: a poll that does not end in time is given up."""
         for reader in self.readers.values():

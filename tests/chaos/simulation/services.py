@@ -96,7 +96,7 @@ class Platforms:
         self.lookups = 0
 
     def notifiers(self, power: Power) -> Mapping[str, "SimNotifier"]:
-        return {scheme: SimNotifier(scheme, self, power) for scheme in SCHEMES}
+        return {scheme: (SimHistory if scheme in CAN_LOOK else SimNotifier)(scheme, self, power) for scheme in SCHEMES}
 
     def forgive(self) -> None:
         """The wall clock was set: what had to wait may be due now."""
@@ -211,22 +211,27 @@ class SimNotifier:
         return Receipt(remote_ref=remote_ref)
 
     async def find(self, destination: Destination, payload: Payload, key: str, since: datetime) -> Receipt | None:
-        world, channel = self._world, self._world.channels[destination.uid]
-        world.lookups += 1
-        await self._power.moment("before a look-up")
-        await world.clock.sleep(timedelta(seconds=world.chance.uniform(0.05, 0.5)))
         if self._scheme == "email":
             return None
         if self._scheme not in CAN_LOOK:
             raise LookupImpossible("webhooks have no history")
+        return (await self._history(destination)).get(key)
+
+    async def _history(self, destination: Destination) -> dict[str, Receipt]:
+        """What one look shows, by key; of copies the first."""
+        world, channel = self._world, self._world.channels[destination.uid]
+        world.lookups += 1
+        await self._power.moment("before a look-up")
+        await world.clock.sleep(timedelta(seconds=world.chance.uniform(0.05, 0.5)))
         kind = world.calendar.of_service(channel.uid, world.loop.elapsed)
         if kind in ("archived", "revoked"):
             raise DestinationDown(kind, scope=Scope.ACCOUNT if kind == "revoked" else Scope.DESTINATION)
         if kind in ("blind", "refused", "hangs", "storm"):
             raise LookupUnavailable(f"the service is {kind}")
-        found = [each for each in channel.history if each.key == key and each.visible_at <= world.loop.elapsed]
+        now = world.loop.elapsed
+        found = {each.key: Receipt(remote_ref=each.ref) for each in reversed(channel.history) if each.visible_at <= now}
         await self._power.moment("after a look-up")
-        return Receipt(remote_ref=found[0].ref) if found else None
+        return found
 
     async def probe(self, destination: Destination) -> Probe:
         world = self._world
@@ -284,3 +289,13 @@ class SimNotifier:
             return Deferred("rate limited", throttled=True)
         channel.not_before = self._world.loop.elapsed + seconds
         return Deferred("rate limited", retry_after=timedelta(seconds=seconds), throttled=True)
+
+
+class SimHistory(SimNotifier):
+    """Implements ports.History besides: a channel that can be read."""
+
+    async def told(
+        self, destination: Destination, wanted: Mapping[str, Payload], since: datetime
+    ) -> Mapping[str, Receipt]:
+        found = await self._history(destination)
+        return {key: found[key] for key in wanted if key in found}

@@ -139,6 +139,36 @@ class Small:
             await self._live(life, lasts)
             life = Life(self.around)
         assert first is not None
+        return self._ending(first)
+
+    async def run_twice(self, *, at: int, cut: float = 1.0) -> Ending:
+        """Copy the state at the await number `at` of its first life, live on to the end, then live with the copy.
+
+        `cut`: what share of the copy's log has survived, to the byte; its last commits go with the rest.
+        """
+        for serial in (3, 4):
+            self._publish(serial, announced=True)
+        copy: dict[Path, bytes] = {}
+        first = life = Life(self.around)
+        life.power.act_after(at, lambda: copy.update(self._files()))
+        while self.loop.elapsed < LASTS:
+            await self._live(life, LASTS)
+            life = Life(self.around)
+        for path in self._files():
+            path.unlink()
+        for path, content in copy.items():
+            path.write_bytes(content[: int(len(content) * cut)] if path.name.endswith("-wal") else content)
+        self.web.forget()
+        while self.loop.elapsed < 2 * LASTS:
+            await self._live(life, 2 * LASTS)
+            life = Life(self.around)
+        return self._ending(first)
+
+    def _files(self) -> dict[Path, bytes]:
+        paths = (self.state, self.state.with_name(f"{self.state.name}-wal"))
+        return {path: path.read_bytes() for path in paths if path.exists()}
+
+    def _ending(self, first: Life) -> Ending:
         return Ending(
             moments=first.power.moments,
             cut_at=first.power.last,
@@ -183,8 +213,19 @@ def try_out(
     later: timedelta = timedelta(hours=1),
 ) -> Ending:
     """One run on a copy of `state`, an hour later by the machine's clock."""
+    _lay_down(state, folder)
+    start = START + later
+    return run_virtually(lambda loop: Small(loop, folder, script, start=start).run(at=at, act=act, lasts=lasts))
+
+
+def try_twice(state: bytes, folder: Path, script: Mapping[str, Sequence[str | None]], *, at: int, cut: float) -> Ending:
+    """The same, but what was the state at an await is put back when all has been told."""
+    _lay_down(state, folder)
+    start = START + timedelta(hours=1)
+    return run_virtually(lambda loop: Small(loop, folder, script, start=start).run_twice(at=at, cut=cut))
+
+
+def _lay_down(state: bytes, folder: Path) -> None:
     for name in ("bell.db", "bell.db-wal", "bell.db-shm"):
         (folder / name).unlink(missing_ok=True)
     (folder / "bell.db").write_bytes(state)
-    start = START + later
-    return run_virtually(lambda loop: Small(loop, folder, script, start=start).run(at=at, act=act, lasts=lasts))
