@@ -42,6 +42,7 @@ class Connections:
         self._head_seconds = head_seconds
         self._most = most
         self._open: dict[RequestHandler, Connection] = {}
+        self._ranks: tuple[dict[Connection, None], ...] = tuple({} for _ in range(2 * len(Stage)))
         self._make_request: RequestFactory = server.request_factory
         server.request_factory = self._request
 
@@ -52,11 +53,17 @@ class Connections:
     def opened(self, connection: "Connection") -> None:
         self._open[connection.inner] = connection
         if len(self._open) > self._most:
-            # The sort is stable, so that among equals the oldest goes.
-            min(self._open.values(), key=lambda one: (one.stage.value, one.answered)).abort()
+            next(next(iter(rank)) for rank in self._ranks if rank).abort()
 
     def closed(self, connection: "Connection") -> None:
         self._open.pop(connection.inner, None)
+        self._ranks[connection.rank].pop(connection, None)
+
+    def moved(self, connection: "Connection", rank: int) -> None:
+        """Queue it behind those that would be given up before it; found in one step, for thousands may come at once."""
+        self._ranks[connection.rank].pop(connection, None)
+        connection.rank = rank
+        self._ranks[rank][connection] = None
 
     def abort(self) -> None:
         """Close what is still open, at once."""
@@ -86,6 +93,7 @@ class Connection(asyncio.Protocol):
         self.inner = inner
         self.stage = Stage.HEAD
         self.answered = False
+        self.rank = 0
         self._all = all_of_them
         self._head_seconds = head_seconds
         self._transport: asyncio.Transport | None = None
@@ -124,7 +132,7 @@ class Connection(asyncio.Protocol):
     def finish(self) -> None:
         """The answer is written; aiohttp's own keep-alive timer takes over."""
         self.answered = True
-        self.stage = Stage.IDLE
+        self._enter(Stage.IDLE)
         self._stop_timer()
 
     def abort(self) -> None:
@@ -135,8 +143,13 @@ class Connection(asyncio.Protocol):
 
     def _expect(self, stage: Stage, seconds: float) -> None:
         self._stop_timer()
-        self.stage = stage
+        self._enter(stage)
         self._timer = asyncio.get_running_loop().call_later(seconds, self.abort)
+
+    def _enter(self, stage: Stage) -> None:
+        self.stage = stage
+        if self._transport is not None and not self._transport.is_closing():  # an answer may end after its connection
+            self._all.moved(self, 2 * stage.value + self.answered)
 
     def _stop_timer(self) -> None:
         if self._timer is not None:

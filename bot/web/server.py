@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+import os
+import socket
 from dataclasses import dataclass
 
 from aiohttp import web
@@ -21,6 +23,8 @@ BODY_SECONDS = 5.0
 KEEP_ALIVE_SECONDS = 15.0
 LINGER_SECONDS = 1.0  # for a client that still sends what was refused
 STOP_SECONDS = 3.0
+BACKLOG = 1024  # connections that the kernel keeps for us
+ACCEPTED_AT_ONCE = 16  # in one turn of the loop: whoever comes amid a thousand is heard before he is pushed out
 # Those that carry their own proof. All else is a page, also what does not exist: strangers can't tell the two apart.
 PUBLIC = ("/healthz", "/readyz", "/hooks/", "/websub/", "/unsubscribe/", "/static/")
 HEADERS = {
@@ -84,13 +88,21 @@ async def start(app: web.Application, host: str, port: int) -> Running:
         raise RuntimeError("aiohttp made no server")
     connections = Connections(runner.server, HEADERS)
     try:
-        server = await asyncio.get_running_loop().create_server(connections, host, port, backlog=1024)
+        server = await asyncio.get_running_loop().create_server(connections, host, port, backlog=ACCEPTED_AT_ONCE)
     except OSError:
         await runner.cleanup()
         raise
+    _widen(server)
     found: int = server.sockets[0].getsockname()[1]
     log.info("listening", extra={"host": host, "port": found})
     return Running(port=found, _server=server, _runner=runner, _connections=connections)
+
+
+def _widen(server: asyncio.Server) -> None:
+    """Let more wait than are accepted at once; asyncio has one number for both."""
+    for one in server.sockets:
+        with socket.socket(fileno=os.dup(one.fileno())) as same:
+            same.listen(BACKLOG)
 
 
 @web.middleware

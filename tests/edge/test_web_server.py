@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+from contextlib import ExitStack, suppress
 from datetime import timedelta
 
 import pytest
@@ -151,6 +153,22 @@ async def test_when_there_are_too_many_the_oldest_without_a_request_goes_and_the
             writer.close()
     finally:
         await stop(server, runner)
+
+
+async def test_a_request_amid_a_crowd_that_connects_at_once_and_says_nothing_is_answered() -> None:
+    async with serve() as (bot, _):
+        assert bot.running is not None
+        with ExitStack() as stack:
+            crowd = [stack.enter_context(socket.socket()) for _ in range(351)]
+            for one in crowd:  # the loop has no turn meanwhile
+                one.setblocking(False)
+                with suppress(BlockingIOError):
+                    one.connect(("127.0.0.1", bot.running.port))
+            for one in (crowd[100], crowd[-1]):
+                one.send(RAW[0])
+            for one in (crowd[100], crowd[-1]):
+                answer = await asyncio.get_running_loop().sock_recv(one, 100)
+                assert answer.startswith(b"HTTP/1.1 200")
 
 
 async def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
