@@ -4,33 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
-import shutil
-import subprocess
 import time
 from ast import literal_eval
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from aiohttp import ClientError, ClientSession
+from aiohttp import ClientSession
 
 from tests.bot_process import eventually
-from tests.cases.world import free_port
+from tests.deploy.container import BASE, IMAGE, PLAIN, POKE, Container, has_image, podman
 from tests.process.station import rss
 from tests.servers.feeds import Document, FeedServer
 from tests.servers.slack import SlackServer
 
 ROOT = Path(__file__).parents[2]
-IMAGE = "localhost/feedbell:test"
-BASE = os.environ.get("BASE", "python:3.13-slim")
 OVER_BASE = 150_000_000  # bytes
-MEMORY = 256 * 1024 * 1024
-LIMITS = ("--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1024:1024")
-PLAIN = ("--network", "host", "--no-healthcheck", *LIMITS)
-POKE = "poke-token-of-the-test"
+pytestmark = pytest.mark.usefixtures("image")
 PROBE = """
 import os, importlib.metadata as m
 def refused(path):
@@ -45,79 +35,6 @@ print({"uid": os.getuid(), "app": refused("/app/x"), "root": refused("/x"), "etc
 PACKAGES = "import importlib.metadata as m; print(sorted((d.name, d.version) for d in m.distributions()))"
 
 
-def podman(*arguments: str, check: bool = True, errors_too: bool = False) -> str:
-    runtime = ["--runtime", "runc"] if shutil.which("runc") else []
-    done = subprocess.run(["podman", *runtime, *arguments], capture_output=True, text=True, check=False)
-    assert not check or done.returncode == 0, f"podman {arguments}:\n{done.stdout}\n{done.stderr}"
-    return (done.stdout + done.stderr * errors_too).strip()
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _image() -> None:
-    if shutil.which("podman") is None:
-        pytest.skip("podman is not installed")
-    if subprocess.run(["podman", "image", "exists", IMAGE], check=False).returncode:
-        pytest.skip(f"{IMAGE} was not built: buildah or a local base image is missing")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Container:
-    name: str
-    folder: Path
-    port: int
-
-    @property
-    def config(self) -> Path:
-        return self.folder / "config"
-
-    @property
-    def data(self) -> Path:
-        return self.folder / "data"
-
-    def start(self, text: str) -> None:
-        self.config.mkdir()
-        self.data.mkdir()
-        (self.config / "config.toml").write_text(text, encoding="utf-8")
-        podman(
-            *("run", "--detach", "--name", self.name, "--network", "host", "--read-only", "--tmpfs", "/tmp"),
-            *("--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--user", "65532:65532"),
-            *(*LIMITS, "--memory", str(MEMORY)),
-            *("--volume", f"{self.data}:/data:U", "--volume", f"{self.config}:/config:ro"),
-            *("--env", "FEEDBELL_STATE=sqlite:////data/feedbell.db", "--env", f"FEEDBELL_HTTP__POKE_TOKEN={POKE}"),
-            *("--env", f"FEEDBELL_HTTP__LISTEN=127.0.0.1:{self.port}"),
-            *("--env", "FEEDBELL_SLACK__BOT_TOKEN=xoxb-test-bot", IMAGE),
-        )
-
-    def python(self, code: str) -> object:
-        return literal_eval(podman("exec", self.name, "python3", "-c", code))
-
-
-@pytest.fixture
-def container(tmp_path: Path) -> Iterator[Container]:
-    port = free_port()
-    made = Container(name=f"feedbell-test-{port}", folder=tmp_path, port=port)
-    for folder in (tmp_path, *list(tmp_path.parents)[:2]):
-        folder.chmod(0o755)  # another user reads the configuration
-    yield made
-    podman("rm", "--force", made.name, check=False)
-
-
-async def healthy(port: int) -> bool:
-    try:
-        async with ClientSession() as session, session.get(f"http://127.0.0.1:{port}/healthz") as answer:
-            return answer.status == 200
-    except ClientError:
-        return False
-
-
-async def started(container: Container) -> None:
-    for _ in range(200):
-        if await healthy(container.port):
-            return
-        await asyncio.sleep(0.1)
-    raise AssertionError(podman("logs", container.name, errors_too=True))
-
-
 async def test_it_tells_a_post_with_no_right_that_it_does_not_need(container: Container) -> None:
     async with FeedServer() as feeds, SlackServer() as slack:
         url = feeds.serve("/blog.xml", Document(body=rss("1")))
@@ -126,7 +43,7 @@ async def test_it_tells_a_post_with_no_right_that_it_does_not_need(container: Co
             f'[[feeds]]\nid = "blog"\nurl = "{url}"\nown = true\nallow_private = ["127.0.0.0/8"]\n'
             '[[routes]]\nto = "slack:#general"\n'
         )
-        await started(container)
+        await container.started()
         await eventually(lambda: feeds.hits("/blog.xml") == 1)
         await asyncio.to_thread(podman, "healthcheck", "run", container.name)
         found = await asyncio.to_thread(container.python, PROBE)
@@ -166,7 +83,7 @@ def _plain(name: str) -> str:
 
 
 def test_the_image_is_small(capsys: pytest.CaptureFixture[str]) -> None:
-    if subprocess.run(["podman", "image", "exists", BASE], check=False).returncode:
+    if not has_image(BASE):
         pytest.skip(f"there is no local image {BASE} to compare with (name another in BASE)")
     image, base = (int(podman("image", "inspect", "--format", "{{.Size}}", name)) for name in (IMAGE, BASE))
     with capsys.disabled():
