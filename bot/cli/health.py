@@ -2,10 +2,12 @@
 
 import http.client
 import json
+import os
 
 import click
 
-from bot.cli.loading import config_option, settings_of
+from bot.cli.loading import config_option, config_path
+from bot.config.load import listening_address
 
 PATIENCE = 5  # seconds; a bot that takes longer is not well
 
@@ -15,7 +17,9 @@ PATIENCE = 5  # seconds; a bot that takes longer is not well
 @config_option
 def health(ready: bool, config: str | None) -> int:
     """Ask the running bot whether it is well; exit 0 or 1."""
-    host, port = settings_of(config).http.address
+    (host, port), is_right = listening_address(config_path(config), os.environ)
+    if not is_right:
+        click.echo("the configuration has mistakes; see `feedbell check`", err=True)
     target = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - what to ask, not what to listen on
     connection = http.client.HTTPConnection(target, port, timeout=PATIENCE)
     try:

@@ -12,7 +12,7 @@ from bot.config.errors import Problem, mask
 from bot.config.explain import faults_of
 from bot.config.missing import lacking_secrets
 from bot.config.places import Fault, Source, dotted
-from bot.config.settings import Settings
+from bot.config.settings import HttpSettings, Settings
 from bot.config.sources import Overlay, default_secret_dirs, read_sources
 from bot.config.toml_positions import first_repeat
 from bot.core.errors import ConfigError
@@ -22,7 +22,7 @@ MAX_FILE = 4_000_000  # bytes; ten thousand feeds fit in with room to spare
 _TOML_PLACE = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)$")
 _OTHER_BOMS = (b"\xff\xfe", b"\xfe\xff")
 
-__all__ = ["default_secret_dirs", "load", "missing_secrets", "parse"]
+__all__ = ["default_secret_dirs", "listening_address", "load", "missing_secrets", "parse"]
 
 
 def load(
@@ -60,6 +60,27 @@ def parse(
     settings._warnings = tuple(problems)
     settings._missing = tuple(missing)
     return settings
+
+
+def listening_address(path: Path, environ: Mapping[str, str]) -> tuple[tuple[str, int], bool]:
+    """Return the host and port that a bot of this configuration listens on, and whether the configuration is right.
+
+    A running bot refuses a file with mistakes and goes on with the old one: its health must not depend on the file's.
+    """
+    try:
+        return load(path, environ).http.address, True
+    except ConfigError:
+        pass
+    try:
+        raw = tomllib.loads(_read(path))
+    except (ConfigError, ValueError, RecursionError):
+        raw = {}
+    http = _merge(raw, read_sources(environ, ()), without=[]).get("http")
+    listen = http.get("listen") if isinstance(http, dict) else None
+    try:
+        return HttpSettings.model_validate({} if listen is None else {"listen": listen}).address, False
+    except ValidationError:
+        return HttpSettings().address, False
 
 
 def missing_secrets(settings: Settings) -> tuple[Problem, ...]:

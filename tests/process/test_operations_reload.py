@@ -47,6 +47,7 @@ async def test_a_bad_file_is_refused_with_each_of_its_errors_and_the_old_one_sta
         await here.poll_again()
         await here.told("2")
         assert (await here.ask("GET", "/healthz")).status == 200
+        assert (await here.bot.call("health")).code == 0  # a restart would end what is well
 
 
 async def test_a_feed_whose_address_changed_keeps_what_it_has_told(tmp_path: Path) -> None:
