@@ -115,6 +115,6 @@ def feed_row(state: FeedState, now: datetime) -> dict[str, str]:
         "feed": state.feed.id,
         "last poll": when(state.last_poll_at, now),
         "next poll": "paused" if state.paused_at else "never" if state.stopped else when(state.next_poll_at, now),
-        "last new": when(state.last_new_at, now),
+        "last new": "none yet" if state.primed_at and state.last_new_at is None else when(state.last_new_at, now),
         "state": state.stopped or state.error or ("ok" if state.primed_at else "not polled yet"),
     }

@@ -88,7 +88,8 @@ def _make_folder(path: Path) -> None:
             if path.stat().st_size == 0:
                 path.unlink()
     except OSError as error:
-        raise StoreUnusable(f"cannot write the state {path}: {error.strerror}") from error
+        elsewhere = "`state` or FEEDBELL_STATE can name another place"
+        raise StoreUnusable(f"cannot write the state {path}: {error.strerror}; {elsewhere}") from error
     if path.is_dir():
         raise StoreUnusable(f"the state {path} is a folder; name a file in it")
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -21,7 +23,7 @@ EXPOSURE = 20  # tenths
 
 
 def program(name: str) -> str:
-    found = shutil.which(name)
+    found = shutil.which(name, path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     if found is None:
         pytest.skip(f"{name} is not installed")
     return found

@@ -205,3 +205,13 @@ async def test_a_postgresql_that_is_away_is_temporary(tmp_path: Path) -> None:
         assert done.code == 75, done.err
         assert "canary" not in done.err
         assert "Traceback" not in done.err
+
+
+async def test_a_feed_that_brought_nothing_new_since_its_first_poll_says_so(tmp_path: Path) -> None:
+    async with Station(tmp_path) as here:
+        here.follow("blog", "1")
+        await here.once()
+        assert "none yet" in (await here.bot.call("feeds")).out
+        here.publish("blog", "1", "2")
+        await here.once()
+        assert "none yet" not in (await here.bot.call("feeds")).out

@@ -42,7 +42,7 @@ async def test_the_folder_is_made_and_a_relative_path_begins_at_the_configuratio
 
 async def test_a_path_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
-    with pytest.raises(StoreUnusable, match=r"cannot write the state .*/file/bell\.db"):
+    with pytest.raises(StoreUnusable, match=r"cannot write the state .*/file/bell\.db: .*FEEDBELL_STATE"):
         await opened(tmp_path / "file" / "bell.db")
     with pytest.raises(StoreUnusable, match="is a folder"):
         await opened(tmp_path, exclusive=False)
