@@ -20,6 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NoReturn, Self
 
+from tests.chaos.sick_disk import sicken
 from tests.servers.faults import Json
 
 ROOT = Path(__file__).parent.parent.parent
@@ -81,15 +82,24 @@ class Nursery:
         await self._reading
 
     async def start(
-        self, folder: Path, arguments: list[str], environ: dict[str, str], log: Path, *, lease: float = 0, user: int = 0
+        self,
+        folder: Path,
+        arguments: list[str],
+        environ: dict[str, str],
+        log: Path,
+        *,
+        lease: float = 0,
+        user: int = 0,
+        sick: int = 0,
     ) -> Child:
-        """`lease`: seconds in the place of the two minutes; `user`: another user's number, to whom rights apply."""
+        """`lease`: seconds in the place of the two minutes; `user`: another user's number, to whom rights apply;
+        `sick`: the seed of a disk on which commits fail."""
         assert self._process is not None
         assert self._process.stdin is not None
         self._number += 1
         self._born[self._number] = asyncio.get_running_loop().create_future()
         wish = {"no": self._number, "folder": str(folder), "args": arguments, "env": environ, "log": str(log)}
-        wish |= {"lease": lease, "user": user}
+        wish |= {"lease": lease, "user": user, "sick": sick}
         self._process.stdin.write(json.dumps(wish).encode() + b"\n")
         return await asyncio.wait_for(self._born[self._number], 30)
 
@@ -192,6 +202,8 @@ def _be_feedbell(wish: Json) -> NoReturn:
         os.environ.update(wish["env"])
         if wish["lease"]:
             _shorten_leases(wish["lease"])
+        if wish["sick"]:
+            sicken(wish["sick"])
         if wish["user"]:
             os.setgid(wish["user"])
             os.setuid(wish["user"])

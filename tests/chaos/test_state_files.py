@@ -167,3 +167,31 @@ async def _fill_and_free(world: World, room: int) -> None:
         await asyncio.sleep(0.1)
     await world.until_quiet(child)
     await world.stop(child)
+
+
+async def _suffer(kit: Kit, seed: int, starts: int) -> World:
+    """Live on a disk where commits fail, for a second or two each time, then on a sound one."""
+    world = World(kit, platforms=EXACTLY_ONCE, delivery=QUICK)
+    await world.prime()
+    for number in range(starts):
+        world.publish(world.count + 3)
+        child = await world.start(sick=1 + seed * 100 + number)
+        await asyncio.sleep(1)
+        assert child.status in (None, 75), world.tail()  # 75: whoever started it tries again
+        child.signal(signal.SIGTERM if number % 2 else signal.SIGKILL)
+        await child.wait(20)
+        assert not world.intent_faults()
+    await world.settle()
+    return world
+
+
+async def test_commits_that_fail_by_an_io_error_lose_and_double_nothing(kit: Kit) -> None:
+    worlds = await asyncio.gather(*(_suffer(kit, seed, 3) for seed in (1, 2, 3)))
+    assert not [fault for world in worlds for fault in world.faults()]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(10, 20))
+async def test_commits_that_fail_for_long_lose_and_double_nothing(kit: Kit, seed: int) -> None:
+    worlds = await asyncio.gather(*(_suffer(kit, seed * 10 + n, 10) for n in range(2)))
+    assert not [fault for world in worlds for fault in world.faults()]

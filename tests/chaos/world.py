@@ -141,9 +141,10 @@ class World:
         code = await child.wait()
         return code, log.read_text()
 
-    async def start(self, crash: str = "", *, lease: float = 0, log: Path | None = None) -> Child:
+    async def start(self, crash: str = "", *, lease: float = 0, log: Path | None = None, sick: int = 0) -> Child:
         environ = {**self.environ, **({"FEEDBELL_CRASH": crash} if crash else {})}
-        return await self.kit.nursery.start(self.folder, ["run"], environ, log or self.log_path, lease=lease)
+        nursery, log = self.kit.nursery, log or self.log_path
+        return await nursery.start(self.folder, ["run"], environ, log, lease=lease, sick=sick)
 
     async def start_slowly(self, *arguments: str) -> asyncio.subprocess.Process:
         """Start it in an interpreter of its own, as people do."""
