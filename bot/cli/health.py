@@ -38,7 +38,7 @@ def health(ready: bool, config: str | None) -> int:
 def _reasons(body: str) -> str:
     try:
         told = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return ""
     reasons = told.get("reasons") if isinstance(told, dict) else None
     return "; ".join(str(reason) for reason in reasons) if isinstance(reasons, list) else ""

@@ -12,6 +12,7 @@ from bot.core.text.links import http_url
 _YAML_URL = re.compile(r"^[ \t]*(?:-[ \t]*)?url:[ \t]*['\"]?(https?://[^\s'\"#]+)", re.MULTILINE)
 _INI_FEED = re.compile(r"^\[feed\.(?P<name>[^\]\n]+)\](?P<body>.*?)(?=^\[|\Z)", re.MULTILINE | re.DOTALL)
 _INI_URL = re.compile(r"^url[ \t]*=[ \t]*(\S+)", re.MULTILINE)
+_USER = re.compile(r"://[^/?#]*@")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +36,7 @@ def from_rss2email(files: Mapping[str, str]) -> tuple[OtherFeed, ...]:
     feeds = [
         OtherFeed(url=found[1], title=section["name"], told=told.get(section["name"], frozenset()))
         for section in _INI_FEED.finditer(config)
-        if (found := _INI_URL.search(section["body"])) is not None and http_url(found[1])
+        if (found := _INI_URL.search(section["body"])) is not None and _is_address(found[1])
     ]
     if not feeds:
         raise UsageError("no feeds found; name the folder that holds rss2email.cfg and rss2email.json")
@@ -50,7 +51,7 @@ def from_feedforbot(files: Mapping[str, str]) -> tuple[OtherFeed, ...]:
     caches = {name: text for name, text in files.items() if name.endswith(".json")}
     configs = "\n".join(text for name, text in files.items() if name.endswith((".yml", ".yaml")))
     feeds = []
-    for url in dict.fromkeys(_YAML_URL.findall(configs)):
+    for url in filter(_is_address, dict.fromkeys(_YAML_URL.findall(configs))):
         cache = caches.get(f"{hashlib.sha256(url.encode()).hexdigest()}.json")
         entries = _json(cache) if cache else []
         ids = (str(entry["id"]) for entry in entries if isinstance(entry, dict) and entry.get("id"))
@@ -76,6 +77,11 @@ def from_monitorss(files: Mapping[str, str]) -> tuple[OtherFeed, ...]:
     return tuple(found.values())
 
 
+def _is_address(url: str) -> bool:
+    """One with a password counts: `check` refuses it in words, which is better than to leave a feed out in silence."""
+    return http_url(_USER.sub("://", url, count=1)) is not None
+
+
 def _names(seen: object) -> frozenset[str]:
     return frozenset(str(name) for name in seen) if isinstance(seen, dict) else frozenset()
 
@@ -88,7 +94,7 @@ def _dicts(state: object, key: str) -> Iterator[dict[str, object]]:
 def _objects(text: str) -> Iterator[dict[str, object]]:
     try:
         whole = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         whole = [_json(line) for line in text.splitlines() if line.strip().startswith("{")]
     stack = [whole]
     while stack:
@@ -103,7 +109,7 @@ def _objects(text: str) -> Iterator[dict[str, object]]:
 def _json(text: str | None) -> list[object] | dict[str, object]:
     try:
         value = json.loads(text or "[]")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"the state is no JSON: {error}") from error
     return value if isinstance(value, list | dict) else []
 

@@ -22,7 +22,7 @@ _SHAPES = (
     # Discord bot tokens: three base64url parts, the first of which is an id.
     re.compile(r"(?P<keep>)\b[MNO][\w\-]{22,30}\.[\w\-]{5,8}\.[\w\-]{25,110}"),
     # Any URL's user and password.
-    re.compile(r"(?P<keep>\b[a-z][a-z0-9+.\-]{1,30}://)[^\s/@\"'<>]*:[^\s/@\"'<>]*(?=@)", re.IGNORECASE),
+    re.compile(r"(?P<keep>\b[a-z][a-z0-9+.\-]{1,30}://)[^\s/@:\"'<>]*:[^\s/@\"'<>]*(?=@)", re.IGNORECASE),
     # Headers, also in the repr of a dict.
     re.compile(
         r"(?P<keep>\b(?:proxy-)?authorization\b['\"]?\s*[:=,]\s*['\"]?)"
@@ -35,7 +35,7 @@ _SHAPES = (
     # Name and value, as in query strings, environment, DSNs and the repr of a dict. After ": " a password is one too,
     # but "token: revoked" is a reason that people need.
     re.compile(
-        r"(?P<keep>\b[\w.\-]*(?:(?:passwor[dt]|passwd|secret|[a-z]_?key)['\"]?\s*[=:]|(?:token|signature)(?:=|['\"]\s*:|:(?=\S)))"
+        r"(?P<keep>(?:(?:passwor[dt]|passwd|secret|[a-z]_?key)['\"]?\s*[=:]|(?:token|signature)(?:=|['\"]\s*:|:(?=\S)))"
         r"\s*['\"]?)(?!None\b|null\b|true\b|false\b)[^\s&'\",;<>)\]}]{3,}",
         re.IGNORECASE,
     ),

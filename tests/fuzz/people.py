@@ -13,11 +13,13 @@ from bot.chat.discord.requests import read_interaction
 from bot.chat.discord.verify import verify as verify_discord
 from bot.chat.slack.requests import read_command, read_form, read_payload, read_press
 from bot.chat.slack.verify import verify as verify_slack
+from bot.config.errors import mask
 from bot.core.errors import ConfigError, Forged, UsageError
 from bot.core.filters import matches, parse_match, words_of
 from bot.core.model.feed import FeedId
 from bot.core.query import parse_latest
 from bot.services.subscriptions import read_token
+from bot.telemetry.redaction import Redactor
 from bot.web.guard import access, host_name, is_loopback
 from tests.config.reading import read
 from tests.config.test_robustness import EXAMPLE, assert_told_well
@@ -126,6 +128,16 @@ def token(data: bytes) -> None:
     assert read_token(data.decode("latin-1"), key=b"k" * 32) is None
 
 
+def redaction(data: bytes) -> None:
+    """A secret is hidden wherever it stands, by its value and by its shape."""
+    text = data.decode("utf-8", "replace")
+    start, end = text[: len(text) // 2], text[len(text) // 2 :]
+    secret, token = "c4nary S3cret!", "xoxb-1234567890-abcdefghij"
+    assert secret not in Redactor([secret])(start + secret + end)
+    assert token not in Redactor()(f"{start} {token} {end}")
+    assert token not in mask(f"{start} {token} {end}")
+
+
 def port(data: bytes) -> None:
     """Raw bytes on the port: never a 5xx, never a record of a fault."""
     logging.disable(logging.NOTSET)
@@ -227,6 +239,17 @@ TARGETS = (
         seeds=[b"AAAAAAAAAAAAAAAAAAAAAGVtYWlsOmFAZXhhbXBsZS5vcmcKbmV3cw", b""],
         tokens=[b"=", b"-", b"_", b"/", b"+"],
         check=token,
+    ),
+    Target(
+        name="redaction",
+        seeds=[
+            b"https://user:pass@e.example/a",
+            b"api_key = 'x', token: y",
+            b"Authorization: Bearer x.y-z",
+            b"a.b-c" * 9,
+        ],
+        tokens=b"password= token= _key : = ://a: @ . - Bearer AUTH /webhooks/ hooks.slack.com/services/".split(),
+        check=redaction,
     ),
     Target(
         name="port",

@@ -136,6 +136,7 @@ async def test_the_limits_are_those_of_the_design() -> None:
         ("deflate", zlib.compress(RSS, wbits=-15)),
         ("identity", RSS),
     ],
+    ids=["gzip", "x-gzip", "identity, gzip", "two members", "zeros behind it", "zlib", "raw deflate", "identity"],
 )
 async def test_an_honest_encoding_is_read(encoding: str, body: bytes) -> None:
     async with RawServer({"/feed": packed(body, encoding)}) as server, fetching() as fetcher:
