@@ -21,6 +21,9 @@ BIN = Path(sys.executable).parent
 EXAMPLE = ROOT / "config.example.toml"
 BUDGET_S = 600  # what the whole may take on two cores
 NOTHING_COLLECTED = 5  # pytest's exit code
+FIRST = ("tests/core", "tests/test_architecture.py")  # the rooms that fail soonest
+SHORT = ("-m", "not long")
+MEASURED = ("--cov", "--cov-branch", "--cov-report=")
 
 Stage = tuple[str, Callable[[], bool]]
 
@@ -52,14 +55,16 @@ def lint_stages() -> list[Stage]:
 
 def test_stages(pytest_arguments: list[str]) -> list[Stage]:
     """Return the stages that run the product, the full test run last but for its coverage."""
-    selected = bool(pytest_arguments)
-    stages: list[Stage] = [
-        ("core and architecture", lambda: pytest("-x", "tests/core", "tests/test_architecture.py")),
-        ("example configuration", check_example),
-        ("container", build_container),
-        ("tests", lambda: pytest(*workers(), *measured(selected=selected), "-m", "not long", *pytest_arguments)),
+    between: list[Stage] = [("example configuration", check_example), ("container", build_container)]
+    if pytest_arguments:
+        return [*between, ("tests", lambda: pytest(*SHORT, *pytest_arguments))]
+    others = [f"--ignore={path}" for path in FIRST]
+    return [
+        ("core and architecture", lambda: pytest("-x", *SHORT, *MEASURED, *FIRST)),
+        *between,
+        ("tests", lambda: pytest(*SHORT, *MEASURED, "--cov-append", *others)),
+        ("coverage", check_coverage),
     ]
-    return stages if selected else [*stages, ("coverage", check_coverage)]
 
 
 def passes(name: str, stage: Callable[[], bool]) -> bool:
@@ -88,19 +93,14 @@ def run(*command: str, env: dict[str, str] | None = None) -> bool:
 
 def pytest(*arguments: str) -> bool:
     """Run pytest; that a room has no test yet is no failure."""
-    command = [sys.executable, "-m", "pytest", "-q", *arguments]
+    command = [sys.executable, "-m", "pytest", "-q", *workers(), *arguments]
     return subprocess.run(command, check=False).returncode in (0, NOTHING_COLLECTED)
 
 
 def workers() -> list[str]:
-    """Return pytest's options that use up to four cores, each file's tests in one process."""
+    """Return pytest's options that use up to four cores, each file's tests in one process, in conftest's order."""
     cores = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 4)
-    return ["-n", str(cores), "--dist", "loadfile"] if cores > 1 else []
-
-
-def measured(*, selected: bool) -> list[str]:
-    """Return pytest's options that measure coverage, none when only some tests run."""
-    return [] if selected else ["--cov", "--cov-branch", "--cov-report="]
+    return ["-n", str(cores), "--dist", "loadfile", "--no-loadscope-reorder"] if cores > 1 else []
 
 
 def check_coverage() -> bool:
