@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from bot.app.observing import start_logging
 from bot.app.parts import Observers, built, opened
 from bot.app.preparing import prepare
 from bot.config.settings import Settings
+from bot.core.model.feed import FeedState
 from bot.ports import Clock
 from bot.services.intake import PollEvent
 from bot.services.outbox import SendEvent
@@ -18,6 +20,7 @@ class Round:
     """What `once` did, and how things stand after it."""
 
     polls: Sequence[PollEvent]
+    left: Sequence[FeedState]  # not polled: their servers asked for a later time
     sends: Sequence[SendEvent]
     waiting: int
     destinations: Sequence[DestinationRow]
@@ -35,8 +38,21 @@ async def run_once(settings: Settings, clock: Clock, *, polled: Callable[[PollEv
         await prepare(parts)
         polls = await parts.intake.poll_all()
         await parts.outbox.drain()
-        waiting = await store.waiting(now=clock.now())
-        return Round(polls=polls, sends=sends, waiting=waiting, destinations=await store.destination_rows())
+        now = clock.now()
+        polled_ids = {event.feed for event in polls}
+        left = [state for state in await store.feeds() if state.feed.id not in polled_ids and _is_asked(state, now)]
+        return Round(
+            polls=polls,
+            left=left,
+            sends=sends,
+            waiting=await store.waiting(now=now),
+            destinations=await store.destination_rows(),
+        )
+
+
+def _is_asked(state: FeedState, now: datetime) -> bool:
+    asked = state.asked_until is not None and state.asked_until > now
+    return asked and state.paused_at is None and state.stopped is None
 
 
 def _nothing() -> None:

@@ -19,11 +19,14 @@ if TYPE_CHECKING:
 _STEERING = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
-def round_lines(done: "Round") -> Iterator[str]:
+def round_lines(done: "Round", now: datetime) -> Iterator[str]:
     """How `once` went, in one line for each thing worth a look and one for the whole."""
     for event in done.polls:
         if event.error is not None or event.outcome == "put off":
             yield f"{event.feed}: {event.error or 'its host asked for peace; not polled now'}"
+    for state in done.left:
+        words = f"its server asked to be left alone; to be polled {when(state.asked_until, now)}"
+        yield f"{state.feed.id}: {words}{f': {state.error}' if state.error else ''}"
     for row in done.destinations:
         if row.destination.parked:
             yield f"{row.destination.uid}: parked: {row.destination.parked}"

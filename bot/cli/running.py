@@ -33,13 +33,13 @@ def once(config: str | None) -> int:
 
     settings = settings_of(config, with_secrets=True)
     crash.arm(os.environ)
-    progress = Progress("feeds polled")
-    done = asyncio.run(run_once(settings, SystemClock(), polled=progress.step))
+    progress, clock = Progress("feeds polled"), SystemClock()
+    done = asyncio.run(run_once(settings, clock, polled=progress.step))
     progress.end()
-    for line in round_lines(done):
+    for line in round_lines(done, clock.now()):
         say(line, err=True)
     failed = any(event.outcome in ("failed", "lost", "put off") for event in done.polls)
-    return EXIT_TEMPORARY if done.waiting or failed else 0
+    return EXIT_TEMPORARY if done.waiting or failed or done.left else 0
 
 
 @click.command()
