@@ -99,8 +99,8 @@ async def _matrix(kit: Kit) -> list[World]:
 def named_proofs() -> bool:
     """Run the proofs that are tests with a name of their own: files, disks, starts, storms, replicas, the image."""
     skipped = ["--ignore=tests/chaos/test_crash_points.py", "--ignore=tests/chaos/test_random_kills.py"]
-    command = [sys.executable, "-m", "pytest", "-q", "tests/chaos", "tests/deploy", "-n", "2", "--dist", "loadfile", *skipped]
-    return subprocess.run(command, check=False).returncode == 0
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "loadfile", *skipped]
+    return subprocess.run([*command, "tests/chaos", "tests/deploy"], check=False).returncode == 0
 
 
 def simulation(days: int, seed: int) -> bool:
