@@ -214,9 +214,9 @@ def _new_entry(poll: _Poll, item: Fresh, routes: Sequence[Route], bundle: Bundle
 
 
 def _edits(poll: _Poll, news: News) -> tuple[EntryEdit, ...]:
-    """Known entries whose words have changed; one that came under a new name is corrected in silence."""
+    """Known entries whose words have changed, oldest first; one that came under a new name is corrected in silence."""
     edits = []
-    for item in news.items:
+    for item in news.items if news.oldest_first else reversed(news.items):
         stored, parsed = item.stored, item.parsed
         if stored is None or isinstance(parsed, Listed) or content_hash(parsed) == stored.content_hash:
             continue

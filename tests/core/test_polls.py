@@ -1,5 +1,10 @@
 """What the operator hears of a feed's polls, and what a first poll tells."""
 
+from dataclasses import replace
+
+import pytest
+
+from bot.core.model.entry import ParsedEntry
 from bot.core.plan import EMPTY_POLLS
 from bot.core.telling import MAX_DIGESTS_PER_DAY, PER_DIGEST
 from tests.core.polling import Reader, post
@@ -36,6 +41,19 @@ def test_what_goes_beyond_a_days_digests_is_stored_and_the_operator_hears_of_it(
     assert any(f"brought {most + 7} new entries at once; {most} of them go as a digest" in each for each in words)
     assert any("7 new entries are stored but told to nobody" in each for each in words)
     assert reader.poll(*(post(f"flood {number}", 0) for number in range(most + 7)), post("old", -1)) == []
+
+
+@pytest.mark.parametrize("newest_first", [True, False])
+def test_corrections_of_one_poll_are_told_oldest_first(newest_first: bool) -> None:
+    def in_order(*items: ParsedEntry) -> tuple[ParsedEntry, ...]:
+        return items[::-1] if newest_first else items
+
+    before = in_order(*(post(name, hour) for hour, name in enumerate("abc")))
+    after = in_order(*(replace(post(name, hour), content_html="corrected") for hour, name in enumerate("abc")))
+    reader = Reader()
+    reader.poll(*before)
+    reader.poll(*after)
+    assert reader.edited == ["a", "b", "c"]
 
 
 def test_a_first_poll_after_another_bot_tells_what_that_one_had_not_told_yet() -> None:
