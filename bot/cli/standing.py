@@ -131,7 +131,7 @@ async def _life(store: Store, settings: Settings, name: str) -> Life | None:
 def _life_lines(life: Life) -> list[str]:
     entry = life.entry
     lines = [display_title(entry), f"feed {entry.feed_id}, tags: {', '.join(entry.tags) or 'none'}"]
-    lines.append(f"first seen {entry.first_seen_at:%Y-%m-%d %H:%M:%S} UTC, edited {amount(entry.edits, "time")}")
+    lines.append(f"first seen {entry.first_seen_at:%Y-%m-%d %H:%M:%S} UTC, edited {amount(entry.edits, 'time')}")
     lines += ["", "routes as they are now:"]
     for verdict in life.verdicts:
         word = "yes" if verdict.wanted else "no"
