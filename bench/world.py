@@ -40,21 +40,21 @@ class World:
         self._stamp = 0
         self._bodies: dict[tuple[int, int], bytes] = {}
 
-    def answer(self, method: str, target: str, headers: dict[str, str]) -> bytes:
+    def answer(self, method: str, target: str, headers: dict[str, str], body: bytes) -> bytes:
         if method == "POST":
             if target.endswith("/apps.connections.open"):
-                return _respond(200, json.dumps({"ok": True, "url": self.link}).encode())
+                return respond(200, json.dumps({"ok": True, "url": self.link}).encode())
             self.posts.append(time.time())
-            return _respond(200, json.dumps({"ok": True, "ts": f"{time.time():.6f}", "channel": "C0000001"}).encode())
+            return respond(200, json.dumps({"ok": True, "ts": f"{time.time():.6f}", "channel": "C0000001"}).encode())
         if target.startswith("/__mode?"):
             self.mode = target.partition("?")[2]
-            return _respond(200, b"{}")
+            return respond(200, b"{}")
         if target.startswith("/__link?"):
             self.link = target.partition("?")[2]
-            return _respond(200, b"{}")
+            return respond(200, b"{}")
         if target.startswith("/__facts"):
             facts = {"seen": self.seen, "posts": self.posts, "first_at": self.first_at}
-            answer = _respond(200, json.dumps(facts).encode())
+            answer = respond(200, json.dumps(facts).encode())
             self.seen, self.posts, self.first_at = Counter(), [], None
             return answer
         return self._feed(target, headers)
@@ -77,7 +77,7 @@ class World:
                 self.seen["304"] += 1
                 return f"HTTP/1.1 304 Not Modified\r\n{extra}\r\n".encode()
         self.seen["200"] += 1
-        return _respond(200, self._body(number, version, self._stamp if mode == "build" else 0), extra)
+        return respond(200, self._body(number, version, self._stamp if mode == "build" else 0), extra)
 
     def _body(self, number: int, version: int, stamp: int) -> bytes:
         if stamp:
@@ -110,14 +110,14 @@ class Wire(asyncio.Protocol):
             size = int(headers.get("content-length", 0))
             if len(rest) < size:
                 return
-            self._buffer = rest[size:]
+            body, self._buffer = rest[:size], rest[size:]
             method, target, _ = first.split(" ")
-            self._transport.write(self._world.answer(method, target, headers))  # type: ignore[attr-defined]
+            self._transport.write(self._world.answer(method, target, headers, body))  # type: ignore[attr-defined]
             if headers.get("connection", "").lower() == "close":
                 self._transport.close()
 
 
-def _respond(status: int, body: bytes, extra: str = "") -> bytes:
+def respond(status: int, body: bytes, extra: str = "") -> bytes:
     kind = "application/json" if body[:1] == b"{" else "application/xml"
     head = f"HTTP/1.1 {status} OK\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n{extra}\r\n"
     return head.encode() + body

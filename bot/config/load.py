@@ -17,7 +17,7 @@ from bot.config.sources import Overlay, default_secret_dirs, read_sources
 from bot.config.toml_positions import first_repeat
 from bot.core.errors import ConfigError
 
-MAX_FILE = 4_000_000  # bytes; ten thousand feeds fit in with room to spare
+MAX_FILE = 32_000_000  # bytes; a hundred thousand feeds fit in with room to spare
 
 _TOML_PLACE = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)$")
 _OTHER_BOMS = (b"\xff\xfe", b"\xfe\xff")
