@@ -197,7 +197,8 @@ class Intake:
         if plan.change.ok and state.memory.hub is not None and await self.is_pushed(state.feed.id):
             slow = max(plan.change.next_poll_at, plan.at + PUSHED_INTERVAL)
             plan = replace(plan, change=replace(plan.change, next_poll_at=slow))
-        committed = await self._store.commit_intake(plan, urgent=bool(plan.entries or plan.notices) and len(self._running) < BUSY)
+        has_news = bool(plan.entries or plan.notices)
+        committed = await self._store.commit_intake(plan, urgent=has_news and len(self._running) < BUSY)
         crash.point("poll.after_commit")
         for notice in plan.notices:
             log.warning("notice", extra={"words": notice.words})

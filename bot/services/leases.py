@@ -36,14 +36,20 @@ class LaneLeases:
             renewing.cancel()
             await asyncio.gather(renewing, return_exceptions=True)
             if foreseen:
-                self._unreleased[uid] = epoch
-                await self.release()
+                await self._give_back(uid, epoch)
 
     async def release(self) -> None:
-        """Give back the lanes that are done with; one that a full disk has kept from it, as soon as there is room."""
+        """Give back what a full disk has kept from it, as soon as there is room."""
         for uid, epoch in list(self._unreleased.items()):
-            await self._store.release_lane(uid, epoch=epoch)
             self._unreleased.pop(uid, None)
+            await self._give_back(uid, epoch)
+
+    async def _give_back(self, uid: DestinationUid, epoch: int) -> None:
+        try:
+            await self._store.release_lane(uid, epoch=epoch)
+        except BaseException:
+            self._unreleased[uid] = epoch
+            raise
 
     async def _keep(self, lane: Lane, lease: timedelta) -> None:
         while True:

@@ -1,6 +1,5 @@
 """The outbox: the one place that sends, and the only retry there is."""
 
-import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -40,6 +39,7 @@ from bot.core.model.route import OnEdit, edit_form
 from bot.core.notices import notices_of
 from bot.core.settle import fails_alone, settle, settle_look_up
 from bot.ports import Clock, Notifier, Store
+from bot.services.crew import Crew
 from bot.services.doubt import ROWS, Doubt
 from bot.services.events import SendEvent as SendEvent
 from bot.services.introducing import Introductions
@@ -72,52 +72,29 @@ class Outbox:
         self.doubt: Doubt | None = None
         self.introductions = Introductions(store)
         self._observe = observe
-        self._lanes = lanes
-        self._per_service = lanes_per_service
-        self._busy: dict[asyncio.Task[None], str] = {}
+        self._crew = Crew(self._claim, self._work, lanes=lanes, per_service=lanes_per_service)
         self._leases = LaneLeases(store, clock)
         self._stopping = False
 
     async def send_due(self) -> int:
         """Start a worker for each destination that has something due and finds room; return how many were started."""
-        started = 0
         with suppress(StoreUnavailable):  # then the claim below says so, or has nothing to do with it
             await self._leases.release()
-        while not self._stopping and len(self._busy) < self._lanes:
-            lane = await self._store.claim_lane(
-                now=self._clock.now(), lease=LEASE, skip_services=self._full_services(), limit=LANE_ROWS
-            )
-            if lane is None:
-                break
-            task = asyncio.create_task(self._work(lane), name=f"lane {lane.destination.uid}")
-            self._busy[task] = service_of(lane.destination.uid)
-            task.add_done_callback(self._done)
-            started += 1
-        return started
+        return await self._crew.fill()
 
     async def drain(self) -> None:
         """Send until nothing is due now; later retries are left (small print 2)."""
-        while await self.send_due() or self._busy:
-            if self._busy:
-                await asyncio.wait(self._busy, return_when=asyncio.FIRST_COMPLETED)
+        while await self.send_due() or self._crew.is_busy:
+            await self._crew.one_ended()
 
     async def stop(self, within: timedelta) -> None:
         """Claim nothing more; let running sends finish, then leave them for the look-up (R-22)."""
         self._stopping = True
-        if self._busy:
-            _, late = await asyncio.wait(self._busy, timeout=within.total_seconds())
-            for task in late:
-                task.cancel()
-            await asyncio.gather(*late, return_exceptions=True)
+        await self._crew.stop(within)
 
-    def _full_services(self) -> frozenset[str]:
-        running = list(self._busy.values())
-        return frozenset(service for service in running if running.count(service) >= self._per_service)
-
-    def _done(self, task: asyncio.Task[None]) -> None:
-        self._busy.pop(task, None)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("lane worker failed", extra={"lane": task.get_name()}, exc_info=error)
+    async def _claim(self, skip: frozenset[str]) -> Lane | None:
+        now = self._clock.now()
+        return await self._store.claim_lane(now=now, lease=LEASE, skip_services=skip, limit=LANE_ROWS)
 
     # --- one destination ----------------------------------------------------------------------------------------------
 

@@ -1,0 +1,105 @@
+"""Who works at destinations: so many at once, and so many for each service."""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import suppress
+from datetime import timedelta
+
+from bot.core.errors import StoreUnavailable
+from bot.core.model.delivery import Lane
+from bot.services.pacing import service_of
+
+log = logging.getLogger(__name__)
+
+
+class Crew:
+    """Claims lanes while there is room, and again when one has ended.
+
+    `claim` is told which services have no room left. Claims that are made together share a commit.
+    """
+
+    def __init__(
+        self,
+        claim: Callable[[frozenset[str]], Awaitable[Lane | None]],
+        work: Callable[[Lane], Coroutine[None, None, None]],
+        *,
+        lanes: int,
+        per_service: int,
+    ) -> None:
+        self._claim = claim
+        self._work = work
+        self._lanes = lanes
+        self._per_service = per_service
+        self._busy: dict[asyncio.Task[None], str] = {}
+        self._filling = asyncio.Lock()
+        self._refill: asyncio.Task[None] | None = None
+        self._is_full = False  # somebody may wait for room
+        self._stopping = False
+
+    @property
+    def is_busy(self) -> bool:
+        return bool(self._busy)
+
+    async def one_ended(self) -> None:
+        """Wait until one of those at work has ended, if there are any."""
+        if self._busy:
+            await asyncio.wait(self._busy, return_when=asyncio.FIRST_COMPLETED)
+
+    async def fill(self) -> int:
+        """Start a worker for each lane that finds room; return how many were started. Raises StoreUnavailable."""
+        started, wanted = 0, 1
+        async with self._filling:
+            self._is_full = True
+            while not self._stopping and (room := min(wanted, self._room())) > 0:
+                lanes = await self._claim_many(room)
+                started += len(lanes)
+                if len(lanes) < room:
+                    self._is_full = bool(self._full_services())
+                    break
+                wanted = self._lanes  # mostly there is none; where there is one there may be many
+        return started
+
+    async def stop(self, within: timedelta) -> None:
+        """Claim nothing more; whoever does not end in time is given up."""
+        self._stopping = True
+        if self._busy:
+            _, late = await asyncio.wait(self._busy, timeout=within.total_seconds())
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+
+    async def _claim_many(self, count: int) -> Sequence[Lane]:
+        skipped = self._full_services()
+        answers = await asyncio.gather(*(self._claim(skipped) for _ in range(count)), return_exceptions=True)
+        lanes = [answer for answer in answers if isinstance(answer, Lane)]
+        for lane in lanes:
+            task = asyncio.create_task(self._work(lane), name=f"lane {lane.destination.uid}")
+            self._busy[task] = service_of(lane.destination.uid)
+            task.add_done_callback(self._done)
+        for answer in answers:
+            if isinstance(answer, BaseException):
+                raise answer
+        return lanes
+
+    def _room(self) -> int:
+        """How many lanes may be claimed at once, should all of them be of the service that is busiest."""
+        counts = Counter(self._busy.values()).values()
+        busiest = max((count for count in counts if count < self._per_service), default=0)
+        return min(self._lanes - len(self._busy), self._per_service - busiest)
+
+    def _full_services(self) -> frozenset[str]:
+        counts = Counter(self._busy.values())
+        return frozenset(service for service, count in counts.items() if count >= self._per_service)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._busy.pop(task, None)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("lane worker failed", extra={"lane": task.get_name()}, exc_info=error)
+        if self._is_full and not self._stopping and (self._refill is None or self._refill.done()):
+            self._refill = asyncio.create_task(self._go_on(), name="next lanes")
+
+    async def _go_on(self) -> None:
+        with suppress(StoreUnavailable):  # the next tick says so
+            await self.fill()
