@@ -144,6 +144,7 @@ def test_every_title_of_the_truncation_set_is_cut_whole() -> None:
         ("<svg/>x", "x"),
         ("<!-- open", "<!-- open"),
         ("<! no>", "<! no>"),
+        ("<!here> <!subteam^S1|team> <!DOCTYPE html><![if !IE]>x<![endif]>", "<!here> <!subteam^S1|team> x"),
         ("<td>1</td><td>2</td>", "1 2"),
         ("<a title=Don't>x</a>", "x"),
         ("<i>one</i>\n  two\n\n\nthree", "one two three"),

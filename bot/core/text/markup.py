@@ -35,6 +35,8 @@ _TAG = re.compile(
     r"<(/?)([A-Za-z][A-Za-z0-9]*(?:[:-][A-Za-z0-9_.:-]+)?)((?:[\s/](?:[^<>\"']++|\"[^\"]*+\"|'[^']*+')*+)?)>"
 )
 _LOOSE_TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]*)([\s/][^<>]{0,2000})?>")
+# Other words after `<!` are no markup that anybody writes, but how chats name a ping: `<!here>` is shown as typed.
+_DECLARATION = re.compile(r"<(?:!\[|\?[A-Za-z\[]|!(?:doctype|element|attlist|entity|notation)\b)", re.IGNORECASE)
 _CLOSING = re.compile(r"</([a-z][a-z0-9:_.-]*)\s*>")
 _COMMENT_END = re.compile(r"--!?>")
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
@@ -119,10 +121,7 @@ class _Source:
         if self.text.startswith("<!--", at):
             end = _COMMENT_END.search(self.text, at + 4) if at + 4 <= self._last_end else None
             return end.end() if end else 0
-        if self.text.startswith(("<!", "<?"), at):
-            following = self.text[at + 2 : at + 3]
-            return self.text.find(">", at) + 1 if following.isalpha() or following == "[" else 0
-        return 0
+        return self.text.find(">", at) + 1 if _DECLARATION.match(self.text, at) else 0
 
 
 def _skip(source: _Source, at: int, pieces: list[str]) -> int:
