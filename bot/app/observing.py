@@ -97,6 +97,8 @@ class Watch:
         self._clock = clock
         self.metrics = metrics
         self.on_new: Callable[[FeedId], None] = lambda feed_id: None
+        # Whoever looks at a page now would see another one; whether that can wait.
+        self.on_change: Callable[[bool], None] = lambda can_wait: None
         self._ticked = clock.monotonic()
         self._writing_since: float | None = None
 
@@ -110,11 +112,13 @@ class Watch:
             self.metrics.polled(event.outcome, at=self._clock.now(), new=event.new, owed=event.owed)
         if event.new:
             self.on_new(event.feed)
+        self.on_change(not event.new and event.error is None)
 
     def _sent(self, event: SendEvent) -> None:
         log_send(event)
         service = event.destination.partition(":")[0]
         self.metrics.delivered(service, outcome_of(event.result)[0], event.delay)
+        self.on_change(False)
         if event.looked and (verdict := _reconciled(event.result)) is not None:
             self.metrics.reconciled(verdict)
 

@@ -11,6 +11,7 @@ from bot.core.model.feed import FeedId
 from bot.services.inspect import verdicts_of
 from bot.telemetry.metrics import Sample
 from bot.web.health import Alive, Ready, is_overdue
+from bot.web.live import Live
 from bot.web.parts import Handler, InboxMessage, Verdict, WebParts, WebSub
 from bot.web.server import Running, make_app, start
 
@@ -31,7 +32,8 @@ async def web_running(
     websub: WebSub | None = None,
 ) -> AsyncIterator[Running]:
     """Serve pages and endpoints until the block ends. Raises PortUnavailable."""
-    facts = _Facts(parts, watch, chat)
+    facts, live = _Facts(parts, watch, chat), Live(parts.clock)
+    watch.on_change = live.changed
     app = make_app(
         WebParts(
             clock=parts.clock,
@@ -39,6 +41,7 @@ async def web_running(
             status=parts.store,
             alive=facts.alive,
             ready=facts.ready,
+            live=live,
             metrics=facts.metrics,
             poke=poke,
             unsubscribe=unsubscribe,

@@ -1,5 +1,6 @@
 """The inbox: each message as Slack, Discord and a mail program show it, drawn from the very payloads."""
 
+import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -67,6 +68,7 @@ class Shown:
     title: str
     at: datetime
     looks: Sequence[Look] = field(default=())
+    name: str = ""  # the same as long as it looks the same
 
 
 class Inbox:
@@ -98,7 +100,8 @@ class Inbox:
 def show(message: InboxMessage) -> Shown:
     known = sorted(message.payloads.items(), key=lambda pair: ORDER.index(pair[0]) if pair[0] in ORDER else len(ORDER))
     looks = [_look(platform, payload) for platform, payload in known]
-    return Shown(title=message.title, at=message.at, looks=looks)
+    name = hashlib.sha256(repr((message.title, message.at, looks)).encode()).hexdigest()[:16]
+    return Shown(title=message.title, at=message.at, looks=looks, name=name)
 
 
 def collect(received: Iterable[Received]) -> Sequence[InboxMessage]:

@@ -17,6 +17,7 @@ from bot.core.model.status import Delay, DeliveryRow, Totals
 from bot.ports import Clock
 from bot.telemetry.polls import Polls
 from bot.web.health import Alive, Ready
+from bot.web.live import Live
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -138,6 +139,7 @@ class WebParts:
     status: StatusQueries
     alive: Callable[[], Alive]
     ready: Callable[[], Awaitable[Ready]]
+    live: Live
     metrics: Callable[[], Awaitable[tuple[bytes, str]]]  # the text and its content type
     poke: Callable[[FeedId], Awaitable[bool]]  # False: no such feed
     unsubscribe: Callable[[str], Awaitable[bool]]  # False: no such token

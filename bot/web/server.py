@@ -14,6 +14,7 @@ from bot.web.connections import Connections
 from bot.web.endpoints import Endpoints
 from bot.web.guard import Access, access
 from bot.web.parts import Handler, WebParts
+from bot.web.policy import HEADERS
 from bot.web.site import Site
 
 log = logging.getLogger(__name__)
@@ -27,16 +28,6 @@ BACKLOG = 1024  # connections that the kernel keeps for us
 ACCEPTED_AT_ONCE = 16  # in one turn of the loop: whoever comes amid a thousand is heard before he is pushed out
 # Those that carry their own proof. All else is a page, also what does not exist: strangers can't tell the two apart.
 PUBLIC = ("/healthz", "/readyz", "/hooks/", "/websub/", "/unsubscribe/", "/static/")
-HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; frame-src 'self'; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
-}
 
 PARTS = web.AppKey("parts", WebParts)
 SITE = web.AppKey("site", Site)
@@ -50,6 +41,7 @@ def make_app(parts: WebParts) -> web.Application:
     app[SITE] = site
     app.router.add_routes(Endpoints(parts).routes())
     app.router.add_routes(site.routes())
+    app.on_shutdown.append(parts.live.end)
     for method, path, answer in parts.chat_routes:
         app.router.add_route(method, path, answer)
     return app

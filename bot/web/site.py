@@ -1,4 +1,4 @@
-"""The status site: read-only pages that say what is going on, and why; no script, nothing from elsewhere."""
+"""The status site: read-only pages that say what is going on, and why; nothing from elsewhere."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -34,8 +34,9 @@ class Site:
     def __init__(self, parts: WebParts) -> None:
         self._parts = parts
         self._ask = parts.status
+        self._live = parts.live
         self._view = View()
-        self._inbox = Inbox(parts.inbox, self.page) if parts.inbox is not None else None
+        self._inbox = Inbox(parts.inbox, self._live_page) if parts.inbox is not None else None
 
     def routes(self) -> list[web.RouteDef]:
         pages = [
@@ -47,6 +48,7 @@ class Site:
             web.get("/deliveries", self.deliveries),
             web.get("/search", self.search),
             web.get("/static/{name}", self.static),
+            web.get("/events", self._live.events, allow_head=False),
             web.get("/unsubscribe/{token}", self.ask_unsubscribe),
             web.post("/unsubscribe/{token}", self.unsubscribe),
         ]
@@ -55,10 +57,11 @@ class Site:
     # --- pages -------------------------------------------------------------------------------------------------------
 
     async def overview(self, request: web.Request) -> web.Response:
-        now = self._parts.clock.now()
+        now, since = self._parts.clock.now(), self._live.mark
         feeds, destinations = await self._ask.feeds(), await self._ask.destination_rows()
         totals = await self._ask.totals(now=now)
         facts = {
+            "since": since,  # asked for before the rest: what changes meanwhile is told to the page
             "feeds": feeds,
             "counts": await self._ask.entry_counts(),
             "destinations": destinations,
@@ -82,14 +85,20 @@ class Site:
         return [*found, *([polls_chart(polls, at)] if polls else [])]
 
     async def feeds(self, request: web.Request) -> web.Response:
-        return self.page("feeds.html", {"feeds": await self._ask.feeds(), "counts": await self._ask.entry_counts()})
+        facts = {
+            "since": self._live.mark,
+            "feeds": await self._ask.feeds(),
+            "counts": await self._ask.entry_counts(),
+        }
+        return self.page("feeds.html", facts)
 
     async def feed(self, request: web.Request) -> web.Response:
-        feed_id = FeedId(request.match_info["feed"])
+        feed_id, since = FeedId(request.match_info["feed"]), self._live.mark
         state = next((one for one in await self._ask.feeds() if one.feed.id == feed_id), None)
         if state is None:
             raise web.HTTPNotFound
         facts = {
+            "since": since,
             "state": state,
             "count": (await self._ask.entry_counts()).get(feed_id, 0),
             "entries_of_feed": await self._ask.latest(feed=feed_id, limit=FEED_ENTRIES),
@@ -98,10 +107,12 @@ class Site:
 
     async def entry(self, request: web.Request) -> web.Response:
         """What `feedbell why` prints."""
+        since = self._live.mark
         entry = await self._ask.entry(request.match_info["name"])
         if entry is None:
             raise web.HTTPNotFound
         facts = {
+            "since": since,
             "entry": entry,
             "verdicts": await self._parts.why(entry),
             "deliveries": await self._ask.deliveries_of(entry.id),
@@ -110,7 +121,8 @@ class Site:
         return self.page("entry.html", facts)
 
     async def destinations(self, request: web.Request) -> web.Response:
-        return self.page("destinations.html", {"destinations": await self._ask.destination_rows()})
+        facts = {"since": self._live.mark, "destinations": await self._ask.destination_rows()}
+        return self.page("destinations.html", facts)
 
     async def deliveries(self, request: web.Request) -> web.Response:
         query = request.query
@@ -160,10 +172,14 @@ class Site:
             raise web.HTTPNotFound(text="this link is not, or no longer, known")
         return self.page("unsubscribe.html", {"done": True, "bare": True})
 
+    def _live_page(self, name: str, facts: Mapping[str, object]) -> web.Response:
+        return self.page(name, {"since": self._live.mark, **facts})
+
     # --- what every page shares --------------------------------------------------------------------------------------
 
     def page(self, name: str, facts: Mapping[str, object], *, status: int = 200) -> web.Response:
-        shared = {"bare": False, "has_inbox": self._inbox is not None, "here": name.removesuffix(".html")}
+        here = name.removesuffix(".html")
+        shared = {"bare": False, "has_inbox": self._inbox is not None, "here": here, "since": None}
         now = self._parts.clock.now()
         return self._view.page(name, now=now, zone=self._zone(), facts={**shared, **facts}, status=status)
 

@@ -14,12 +14,13 @@ from bot.core.render import display_title
 from bot.core.text.links import http_url
 from bot.web import words
 from bot.web.moments import Moments, in_words, plural
+from bot.web.policy import LIVE_POLICY, POLICY
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 STATIC = Path(__file__).parent / "static"
-TYPES = {".css": "text/css", ".svg": "image/svg+xml"}
+TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
 class View:
@@ -65,7 +66,8 @@ class View:
     ) -> web.Response:
         """Return the page that `name` makes of `facts`."""
         text = self._environment.get_template(name).render(at=Moments(now=now, zone=zone), **facts)
-        headers = {"Cache-Control": "no-store"}
+        policy = LIVE_POLICY if facts["since"] is not None else POLICY
+        headers = {"Cache-Control": "no-store", "Content-Security-Policy": policy}
         return web.Response(text=text, content_type="text/html", charset="utf-8", status=status, headers=headers)
 
     def static(self, name: str) -> web.Response:

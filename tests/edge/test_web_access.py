@@ -56,7 +56,18 @@ def test_pages_are_open_only_where_all_is_local_and_else_want_the_token(
     assert access(settings(**http).http, host=host, authorization=authorization) is expected
 
 
-PAGES = ["/", "/feeds", f"/feeds/{FEED}", "/destinations", "/deliveries", "/search", "/inbox", "/metrics", "/nowhere"]
+PAGES = [
+    "/",
+    "/feeds",
+    f"/feeds/{FEED}",
+    "/destinations",
+    "/deliveries",
+    "/search",
+    "/inbox",
+    "/events",
+    "/metrics",
+    "/nowhere",
+]
 
 
 @pytest.mark.parametrize("path", PAGES)

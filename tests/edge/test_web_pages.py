@@ -200,8 +200,9 @@ async def test_no_word_of_a_feed_becomes_markup_anywhere() -> None:
         for path in (*PAGES, f"/search?q={'%3Cscript%3E%22'}&tag=%3Cb%3E"):
             text = await page(bot, client, path)
             found = Outline(text)
-            assert not found.all("script", "b>"), path
-            assert "<script" not in text, path
+            assert not found.all("b>"), path
+            assert [set(one) for one in found.all("script")] in ([], [{"src", "data-since", "defer"}]), path
+            assert "<script>" not in text, path
             assert not [a for a in found.all("a") if str(a.get("href")).lower().startswith("javascript")], path
 
 

@@ -19,9 +19,11 @@ from bot.core.model.feed import FeedId, FeedState
 from bot.core.model.route import DestinationUid
 from bot.core.model.status import Delay, DeliveryRow, Totals
 from bot.core.tags import fold
+from bot.ports import Clock
 from bot.store.status import DestinationRow
 from bot.telemetry.polls import Polls
 from bot.web.health import Alive, Ready
+from bot.web.live import Live
 from bot.web.parts import InboxMessage, Verdict, WebParts
 from bot.web.server import Running, make_app, start
 from tests.edge.web_facts import FEED, NOW, delivery_rows, destination_rows, entry_of, feed_states
@@ -174,7 +176,7 @@ class Bot:
     """What a test changes and looks at, and the address to ask."""
 
     settings: Settings = field(default_factory=lambda: settings())
-    clock: FakeClock = field(default_factory=FakeClock)
+    clock: Clock = field(default_factory=FakeClock)
     status: FakeStatus = field(default_factory=FakeStatus)
     alive: Alive = field(default_factory=lambda: Alive(since_tick=timedelta(seconds=1)))
     ready: Ready = field(default_factory=Ready)
@@ -184,6 +186,10 @@ class Bot:
     unsubscribed: list[str] = field(default_factory=list)
     has_inbox: bool = True
     running: Running | None = None
+    live: Live = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.live = Live(self.clock)
 
     @property
     def url(self) -> str:
@@ -197,6 +203,7 @@ class Bot:
             status=self.status,
             alive=lambda: self.alive,
             ready=self._ready,
+            live=self.live,
             metrics=self._metrics,
             poke=self._poke,
             unsubscribe=self._unsubscribe,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import ClientSession
 
 from tests.bot_process import eventually
 from tests.process.station import Station
@@ -126,6 +128,22 @@ async def test_without_a_token_there_is_no_hook(tmp_path: Path) -> None:
         here.follow("blog", "1")
         await here.started()
         assert (await here.ask("POST", "/hooks/poke/blog", headers=bearer("anything"))).status == 404
+
+
+async def test_an_open_page_is_told_of_a_new_post(tmp_path: Path) -> None:
+    async with Station(tmp_path) as here:
+        here.follow("blog", "1")
+        await here.started()
+        loaded = re.search(r'data-since="([\d.-]+)"', await here.page("/"))
+        assert loaded is not None
+        here.publish("blog", "1", "2")
+        async with ClientSession() as session, session.get(f"{here.base}/events?since={loaded[1]}") as stream:
+            await here.poll_again()
+            await here.told("2")
+            lines = [(await stream.content.readline()).decode() for _ in range(4)]
+            assert lines[:2] == ["retry: 1000\n", "\n"]
+            assert lines[2].startswith("id: ")
+            assert lines[3] == "data: changed\n"
 
 
 async def test_a_poke_is_patient_with_a_cache_that_lags(tmp_path: Path) -> None:
