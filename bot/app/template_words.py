@@ -52,7 +52,8 @@ class Words:
     @property
     def variables(self) -> Mapping[str, object]:
         named = {name: getattr(self, name) for name in NAMES}
-        return {**named, "tags": list(self.tags)}
+        # As `latest --json` names it; its `link` is Sheet.functions'.
+        return {**named, "tags": list(self.tags), "published": self.date}
 
 
 NAMES = ("title", "url", "host", "tags", "date", "feed", "author", "note", "summary")
@@ -68,7 +69,7 @@ class Sheet:
     @property
     def functions(self) -> Mapping[str, Callable[..., str]]:
         marks = {name: self._marker(name) for name in ("bold", "italic", "strike", "code")}
-        return {**marks, "link": self.link, "quote": self.quote, "body": self.body}
+        return {**marks, "link": _Link(self._words.url, self.link), "quote": self.quote, "body": self.body}
 
     def link(self, text: object, url: object) -> str:
         """`text` as a link; the host beside it where the text names another one (T11)."""
@@ -134,6 +135,21 @@ class Sheet:
     def _hold(self, made: tuple[Span, ...] | tuple[Block, ...]) -> str:
         self._made.append(made)
         return f"{_OPEN}{str(len(self._made) - 1).translate(_NUMERAL)}{_CLOSE}"
+
+
+class _Link(str):
+    """`link(text, url)` makes a link; written without a call, `link` is the entry's own address."""
+
+    __slots__ = ("_make",)
+    _make: Callable[[object, object], str]
+
+    def __new__(cls, url: str, make: Callable[[object, object], str]) -> "_Link":
+        made = super().__new__(cls, url)
+        made._make = make
+        return made
+
+    def __call__(self, text: object, url: object) -> str:
+        return self._make(text, url)
 
 
 def _marked(span: Text, mark: str) -> Text:

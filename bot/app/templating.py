@@ -9,7 +9,7 @@ multiplies, and its steps and its text are counted.
 import logging
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import MappingProxyType, TracebackType
+from types import FunctionType, MappingProxyType, MethodType, TracebackType
 from typing import Any
 
 from jinja2 import StrictUndefined, TemplateError, TemplateSyntaxError, nodes
@@ -182,9 +182,11 @@ def _name_of(node: nodes.Node) -> str:
 
 
 def _plain(value: object) -> object:
-    """Only words and numbers can be written: a list shows brackets and quotes that nobody means."""
+    """Only words and numbers can be written: a list shows brackets, a function its inside, which nobody means."""
     if isinstance(value, list | tuple | dict):
         raise _TooMuch('a list is written by joining it: {{ tags | join(", ") }}')
+    if isinstance(value, FunctionType | MethodType):
+        raise _TooMuch(f"{value.__name__} is a function: write {value.__name__}(…)")
     return "" if value is None else _small(value)
 
 

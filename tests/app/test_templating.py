@@ -60,6 +60,12 @@ def test_the_entrys_own_address_is_a_link_wherever_it_stands() -> None:
     assert laid_out("at {{ url }}") == (Paragraph(spans=(Text(text="at "), Text(text=LINK, href=LINK))),)
 
 
+def test_what_programs_get_of_an_entry_is_known_by_the_same_names() -> None:
+    assert laid_out("at {{ link }}") == laid_out("at {{ url }}")
+    assert lines("{{ published }}") == lines("{{ date }}")
+    assert lines("{% if link %}{{ link | upper }}{% endif %}") == [LINK.upper()]
+
+
 def test_the_body_keeps_its_lists_and_can_be_cut() -> None:
     listed = entry(summary_html="<p>Before the list.</p><ul><li>one<li>two</ul>")
     before, bullets, after = laid_out("Read:\n{{ body() }}\nthe end", listed)[1:]
@@ -121,6 +127,8 @@ def test_a_place_holder_that_a_filter_cuts_leaves_nothing_behind() -> None:
         ("{% for t in tags recursive %}{{ t }}{% endfor %}", "a loop can't be recursive"),
         ("{{ title[0]['__class__'] }}", "short.j2:1:1: error: "),
         ("{{ link(title) }}", "missing 1 required positional argument"),
+        ("a\n{{ body }}", "short.j2:2:1: error: body is a function: write body(…)"),
+        ("{{ [bold] | join }}", "is a function"),
         ("{{ -title }}", "short.j2:1:1: error: "),
     ],
 )
