@@ -130,6 +130,7 @@ class Sheet:
             spans = self._spans(str(text))
             return self._hold(tuple(_marked(span, mark) if isinstance(span, Text) else span for span in spans))
 
+        marked.__name__ = mark  # as a mistake tells it
         return marked
 
     def _hold(self, made: tuple[Span, ...] | tuple[Block, ...]) -> str:

@@ -128,7 +128,7 @@ def test_a_place_holder_that_a_filter_cuts_leaves_nothing_behind() -> None:
         ("{{ title[0]['__class__'] }}", "short.j2:1:1: error: "),
         ("{{ link(title) }}", "missing 1 required positional argument"),
         ("a\n{{ body }}", "short.j2:2:1: error: body is a function: write body(…)"),
-        ("{{ [bold] | join }}", "is a function"),
+        ("{{ [bold] | join }}", "bold is a function: write bold(…)"),
         ("{{ -title }}", "short.j2:1:1: error: "),
     ],
 )
