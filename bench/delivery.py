@@ -13,6 +13,7 @@ from bench.contest import Outside
 from bench.measuring import cpu_seconds
 from bench.table import Row
 from bot.app.parts import Observers, Parts, built, opened
+from bot.app.ticking import TICK
 from bot.clock import SystemClock
 from bot.config.settings import Settings
 from bot.core.model.delivery import Sent
@@ -71,8 +72,8 @@ async def _fan_out(world: Outside, many: int) -> tuple[float, float, float]:
         owed = cpu_seconds() - before
         before, began = cpu_seconds(), time.monotonic()
         while len(sent) < many:
-            if not await parts.outbox.send_due():
-                await asyncio.sleep(0.01)
+            await parts.outbox.send_due()
+            await asyncio.sleep(TICK.total_seconds())
         return owed, cpu_seconds() - before, time.monotonic() - began
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from datetime import timedelta
 
@@ -49,16 +49,17 @@ class Crew:
 
     async def fill(self) -> int:
         """Start a worker for each lane that finds room; return how many were started. Raises StoreUnavailable."""
-        started, wanted = 0, 1
+        started = 0
         async with self._filling:
-            self._is_full = True
-            while not self._stopping and (room := min(wanted, self._room())) > 0:
-                lanes = await self._claim_many(room)
-                started += len(lanes)
-                if len(lanes) < room:
-                    self._is_full = bool(self._full_services())
-                    break
-                wanted = self._lanes  # mostly there is none; where there is one there may be many
+            more = True
+            while more and not self._stopping and (room := self._room()) > 0:
+                # First one: mostly there is none. To look beside a full service is slow, if many of it are due.
+                found = await self._claim_many(1)
+                if found and room > 1 and not self._full_services():
+                    found += await self._claim_many(room - 1)
+                started += len(found)
+                more = bool(found)
+            self._is_full = more or bool(self._full_services())
         return started
 
     async def stop(self, within: timedelta) -> None:
@@ -70,7 +71,7 @@ class Crew:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
 
-    async def _claim_many(self, count: int) -> Sequence[Lane]:
+    async def _claim_many(self, count: int) -> list[Lane]:
         skipped = self._full_services()
         answers = await asyncio.gather(*(self._claim(skipped) for _ in range(count)), return_exceptions=True)
         lanes = [answer for answer in answers if isinstance(answer, Lane)]
@@ -98,8 +99,14 @@ class Crew:
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("lane worker failed", extra={"lane": task.get_name()}, exc_info=error)
         if self._is_full and not self._stopping and (self._refill is None or self._refill.done()):
-            self._refill = asyncio.create_task(self._go_on(), name="next lanes")
+            self._refill = asyncio.create_task(self._refill_all(), name="next lanes")
 
-    async def _go_on(self) -> None:
+    async def _refill_all(self) -> None:
+        """Give the room to the next ones; what is due beside a full service was looked for when it became full."""
+        found = True
         with suppress(StoreUnavailable):  # the next tick says so
-            await self.fill()
+            async with self._filling:
+                full = self._full_services()
+                while found and not self._stopping and self._full_services() <= full and (room := self._room()) > 0:
+                    found = bool(await self._claim_many(room))
+                self._is_full = found or bool(self._full_services())
