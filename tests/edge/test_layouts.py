@@ -98,7 +98,7 @@ def mail_of(said: Message, *, plain: bool = False) -> Mail:
 
 
 @given(messages)
-@settings(max_examples=1_000)
+@settings(max_examples=300)
 def test_any_message_is_within_every_services_limits(said: Message) -> None:
     payload_faults(said)
     payload_faults(said, plain=True)
@@ -123,7 +123,7 @@ def discord_text(markdown: str) -> str:
 
 
 @given(title=words, body=words)
-@settings(max_examples=1_000)
+@settings(max_examples=300)
 def test_a_reader_sees_the_words_as_they_were_typed(title: str, body: str) -> None:
     shown = entry(title=title, summary_html=html_module.escape(body), text=clean(body), tags=(), published=None)
     said = message(shown)

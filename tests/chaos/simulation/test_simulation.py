@@ -30,7 +30,7 @@ def _promised(report: Report) -> None:
     assert (report.lost, report.out_of_order) == (0, 0)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_a_week_with_fifty_feeds_and_twenty_destinations_keeps_every_promise(seed: int) -> None:
     report = simulate(WEEK, seed=seed)
     _promised(report)
