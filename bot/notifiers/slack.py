@@ -68,6 +68,7 @@ class SlackNotifier:
         self._clock = clock
         self._gate = TokenGate(clock)
         self._offset = timedelta(0)  # Slack's clock minus ours
+        self._posts_anywhere = False  # the token may post in public channels that the bot is not in
 
     def to_payload(self, message: Message, *, plain: bool = False) -> Payload:
         return slack_layout.to_payload(message, plain=plain)
@@ -131,10 +132,10 @@ class SlackNotifier:
         if _PERSON.fullmatch(address):
             address = await self._open(address)
         elif destination.remote_id is None and not _ID.fullmatch(address):
-            found = await self._listed(address)
+            found, is_whole = await self._listed(address)
             if found is None:
-                return await self._nameless(destination)
-            address = str(found)
+                return await self._nameless(destination, is_whole=is_whole)
+            address = found
         try:
             channel = _part(await self._call("conversations.info", channel=address), "channel")
         except _Failed as failed:
@@ -143,15 +144,17 @@ class SlackNotifier:
             channel = {}  # posting needs no such right
         if channel.get("is_archived") is True:
             raise DestinationDown("the channel is archived (is_archived)")
+        if channel.get("is_member") is False and not self._posts_anywhere:
+            raise DestinationDown("the bot is not in the channel: invite it (not_in_channel)")
         shown = f"#{channel['name']}" if isinstance(channel.get("name"), str) and channel["name"] else name
         why_not = await self._why_no_history(address)
         return Probe(remote_id=address, can_look_up=why_not is None, why_not=why_not, name=shown)
 
-    async def _nameless(self, destination: Destination) -> Probe:
-        """The name is in no list that we may read. Only a destination that is parked already stays so for that."""
+    async def _nameless(self, destination: Destination, *, is_whole: bool) -> Probe:
+        """The name is in no list that we may read. Where that is not every list, only a parked one stays so for it."""
         why = f"{_address(destination)} is not in the list of channels: it does not exist, or the bot is not invited"
         await self._call("auth.test")
-        if destination.parked is not None:
+        if is_whole or destination.parked is not None:
             raise DestinationDown(why)
         return Probe(why_not=why, name=_address(destination))
 
@@ -193,7 +196,7 @@ class SlackNotifier:
         address = _address(destination)
         if _PERSON.fullmatch(address):
             return await self._open(address)
-        found = address if _ID.fullmatch(address) else await self._listed(address)
+        found = address if _ID.fullmatch(address) else (await self._listed(address))[0]
         if found is None:
             raise DestinationDown(f"no list of channels that the bot may read holds {address}")
         return found
@@ -202,27 +205,30 @@ class SlackNotifier:
         answer = await self._call("conversations.open", users=person)
         return _string(_part(answer, "channel"), "id") or person
 
-    async def _listed(self, name: str) -> str | None:
-        """Return the id of the channel of this name; None when it is in no list that the token may read."""
+    async def _listed(self, name: str) -> tuple[str | None, bool]:
+        """Return the id of the channel of this name, if a list has it, and whether all lists were read to the end."""
+        is_whole = True
         for kinds in ("public_channel,private_channel", "public_channel"):
             try:
-                return await self._in_list(name.removeprefix("#"), kinds)
+                found, is_end = await self._in_list(name.removeprefix("#"), kinds)
+                return found, is_whole and is_end
             except _Failed as failed:
                 if error_word(failed.answer) not in ("missing_scope", "unknown_method"):
                     raise
-        return None
+                is_whole = False
+        return None, False
 
-    async def _in_list(self, name: str, kinds: str) -> str | None:
+    async def _in_list(self, name: str, kinds: str) -> tuple[str | None, bool]:
         cursor = ""
         for _ in range(LIST_PAGES):
             page = await self._call("conversations.list", types=kinds, limit="1000", cursor=cursor)
             for channel in _list(page, "channels"):
                 if isinstance(channel, dict) and channel.get("name") == name:
-                    return _string(channel, "id")
+                    return _string(channel, "id"), True
             cursor = _string(_part(page, "response_metadata"), "next_cursor") or ""
             if not cursor:
-                break
-        return None
+                return None, True
+        return None, False
 
     async def _act(self, method: str, arguments: Mapping[str, object]) -> Json:
         """Call a method that changes something, as JSON."""
@@ -249,6 +255,7 @@ class SlackNotifier:
         offset = clock_offset(answer, now=now)
         if offset is not None:
             self._offset = offset
+        self._posts_anywhere |= "chat:write.public" in answer.headers.get("x-oauth-scopes", "")
         body = answer.json if answer.whole else None
         if answer.status == 200 and isinstance(body, dict) and body.get("ok") is True:
             self._gate.taken()

@@ -129,13 +129,36 @@ async def test_a_probe_says_why_exactly_once_is_not_possible(server: SlackServer
     assert "channels:history" in (probe.why_not or "")
 
 
+async def test_a_channel_that_the_bot_is_not_in_is_down_unless_the_token_posts_anywhere(
+    server: SlackServer, slack: SlackNotifier
+) -> None:
+    server.team.add_channel("quiet", member=False)
+    with pytest.raises(DestinationDown, match="invite it"):
+        await slack.probe(to("slack:#quiet"))
+    server.scopes.add("chat:write.public")
+    probe = await slack.probe(to("slack:#quiet"))
+    assert (probe.remote_id, probe.can_look_up) == ("C0QUIET", False)
+    assert "invite it" in (probe.why_not or "")
+
+
+async def test_a_name_that_is_in_no_list_that_may_be_read_may_be_a_channel_all_the_same(
+    server: SlackServer, slack: SlackNotifier
+) -> None:
+    server.scopes.remove("groups:read")
+    probe = await slack.probe(to("slack:#hidden"))
+    assert (probe.remote_id, probe.can_look_up) == (None, False)
+    with pytest.raises(DestinationDown, match="not in the list"):
+        await slack.probe(to("slack:#hidden", parked="channel_not_found"))
+
+
 async def test_a_probe_of_what_is_down_says_so(server: SlackServer, slack: SlackNotifier) -> None:
     server.team.add_channel("old", archived=True)
     with pytest.raises(DestinationDown, match="archived"):
         await slack.probe(to("slack:#old"))
     with pytest.raises(DestinationDown, match="not in the list"):
         await slack.probe(to("slack:#nowhere", parked="channel_not_found"))
-    assert (await slack.probe(to("slack:#nowhere"))).remote_id is None
+    with pytest.raises(DestinationDown, match="not in the list"):
+        await slack.probe(to("slack:#nowhere"))
     server.auth_error = "token_revoked"
     with pytest.raises(DestinationDown) as caught:
         await slack.probe(NAMED)
