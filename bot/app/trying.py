@@ -95,7 +95,8 @@ async def _try_feed(parts: Parts, feed: Feed) -> Tried:
         parsed = await parts.parser.parse(answer.body, url=answer.url, content_type=answer.content_type, listed={})
     except (FetchError, ParseError) as error:
         return Tried(what=what, ok=False, words=str(error))
-    return Tried(what=what, ok=True, words=f"{len(parsed.items)} entries, {parsed.title or 'no title'}")
+    count = "1 entry" if len(parsed.items) == 1 else f"{len(parsed.items)} entries"
+    return Tried(what=what, ok=True, words=f"{count}, {parsed.title or 'no title'}")
 
 
 async def _try_destination(parts: Parts, uid: DestinationUid, channels: dict[str, DestinationUid]) -> Tried:
@@ -111,6 +112,6 @@ async def _try_destination(parts: Parts, uid: DestinationUid, channels: dict[str
     first = channels.setdefault(f"{scheme} {probe.remote_id or uid}", uid)
     if first != uid:
         return Tried(what=uid, ok=False, words=f"is the same channel as {first}")
-    why_not = "" if probe.can_look_up else f" ({probe.why_not or 'it cannot be looked up'})"
-    once = f"exactly-once: {'yes' if probe.can_look_up else 'no'}{why_not}"
+    why_not = probe.why_not or ("" if probe.can_look_up else "it cannot be looked up")
+    once = f"exactly-once: {'yes' if probe.can_look_up else 'no'}{f' ({why_not})' if why_not else ''}"
     return Tried(what=uid, ok=True, words=", ".join(word for word in (probe.name, probe.remote_id, once) if word))

@@ -94,13 +94,13 @@ def _destination_row(row: DestinationRow, now: datetime) -> dict[str, str]:
     state = f"parked: {place.parked}" if place.parked else "unsubscribed" if place.unsubscribed else "ok"
     if state == "ok" and place.not_before is not None and place.not_before > now:
         state = f"next try {when(place.not_before, now)}"
-    once = {True: "yes", False: f"no: {row.why_not}" if row.why_not else "no", None: "-"}[place.can_look_up]
+    once = {True: "yes", False: "no", None: "-"}[place.can_look_up]
     return {
         "destination": place.uid,
         "waiting": str(row.waiting),
         "dead": str(row.dead),
         "last sent": when(row.last_sent_at, now),
-        "exactly once": once,
+        "exactly once": f"{once}: {row.why_not}" if row.why_not else once,
         "state": state,
     }
 
