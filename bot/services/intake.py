@@ -35,7 +35,6 @@ LARGE = 1 << 20  # bytes of a body that is hashed in a thread
 MANY = 200  # items of a document that is compared in one
 CLAIM = 500  # feeds in hand at once, most of them waiting for their host
 BATCH = 100  # feeds in one claim
-BUSY = 10  # polls at once from which on one with news may wait for others to share its commit
 ARCHIVE_PAGES = 5  # N18
 PUSHED_INTERVAL = timedelta(hours=24)  # P20: between polls of a feed whose hub pushes
 
@@ -197,8 +196,7 @@ class Intake:
         if plan.change.ok and state.memory.hub is not None and await self.is_pushed(state.feed.id):
             slow = max(plan.change.next_poll_at, plan.at + PUSHED_INTERVAL)
             plan = replace(plan, change=replace(plan.change, next_poll_at=slow))
-        has_news = bool(plan.entries or plan.notices)
-        committed = await self._store.commit_intake(plan, urgent=has_news and len(self._running) < BUSY)
+        committed = await self._store.commit_intake(plan, urgent=bool(plan.entries or plan.notices))
         crash.point("poll.after_commit")
         for notice in plan.notices:
             log.warning("notice", extra={"words": notice.words})

@@ -1,7 +1,6 @@
 """One writer whose work shares commits, and readers beside it; the engine below may be SQLite or PostgreSQL."""
 
 import asyncio
-import math
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -18,7 +17,6 @@ T = TypeVar("T")
 
 MAX_SHARED = 50  # works in one commit
 MAX_WAIT = 0.05  # seconds that work which is not urgent waits for others to share its commit
-COMPANY = 0.005  # the same for one of several that write side by side, and wait for it
 RETRIES = 5  # of work that lost a race between replicas (deadlock)
 READERS = 2  # so that one long search does not keep the loops waiting
 
@@ -63,7 +61,7 @@ class _Job:
     work: Callable[[Tx], Any]
     loop: asyncio.AbstractEventLoop
     future: "asyncio.Future[Any]"
-    patience: float
+    urgent: bool
 
 
 _Outcome = tuple[Any, Exception | None]
@@ -75,7 +73,7 @@ class Database:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._queue: deque[_Job] = deque()
-        self._patience = math.inf  # the least of those in the queue
+        self._urgent = 0
         self._changed = threading.Condition()
         self._closing = False
         self._connection: Connection | None = None
@@ -87,15 +85,11 @@ class Database:
 
     async def write(self, work: Callable[Concatenate[Tx, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Commit `work` with what is queued now. Raises what it raises, and StoreUnavailable."""
-        return await self._submit(lambda tx: work(tx, *args, **kwargs), patience=0)
-
-    async def write_beside(self, work: Callable[Concatenate[Tx, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """As `write`, for one of several lanes or polls: together they need fewer commits."""
-        return await self._submit(lambda tx: work(tx, *args, **kwargs), patience=COMPANY)
+        return await self._submit(lambda tx: work(tx, *args, **kwargs), urgent=True)
 
     async def write_soon(self, work: Callable[Concatenate[Tx, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """As `write`, but it may wait a moment for others to share the commit."""
-        return await self._submit(lambda tx: work(tx, *args, **kwargs), patience=MAX_WAIT)
+        return await self._submit(lambda tx: work(tx, *args, **kwargs), urgent=False)
 
     async def read(self, work: Callable[Concatenate[Tx, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run `work` on a read-only connection: it sees all that was committed before."""
@@ -131,16 +125,15 @@ class Database:
 
     # --- writing
 
-    async def _submit(self, work: Callable[[Tx], T], *, patience: float) -> T:
+    async def _submit(self, work: Callable[[Tx], T], *, urgent: bool) -> T:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
         with self._changed:
             if self._closing:
                 raise StoreUnavailable("the store is closed")
-            self._queue.append(_Job(work, loop, future, patience))
-            is_hasty = patience < self._patience
-            self._patience = min(self._patience, patience)
-            if is_hasty or len(self._queue) == MAX_SHARED:
+            self._queue.append(_Job(work, loop, future, urgent))
+            self._urgent += urgent
+            if urgent or len(self._queue) in (1, MAX_SHARED):
                 self._changed.notify()
         return await future
 
@@ -156,15 +149,13 @@ class Database:
         """Wait for work and return what shares the next commit; nothing: the end."""
         with self._changed:
             self._changed.wait_for(lambda: self._queue or self._closing)
-            # Woken before the time is over: somebody came who waits for less of it, or enough are here.
-            while self._may_wait() and self._changed.wait(self._patience):
-                pass
+            self._changed.wait_for(self._is_worth_a_commit, timeout=MAX_WAIT)
             jobs = [self._queue.popleft() for _ in range(min(len(self._queue), MAX_SHARED))]
-            self._patience = min((job.patience for job in self._queue), default=math.inf)
+            self._urgent -= sum(job.urgent for job in jobs)
             return jobs
 
-    def _may_wait(self) -> bool:
-        return self._patience > 0 and len(self._queue) < MAX_SHARED and not self._closing
+    def _is_worth_a_commit(self) -> bool:
+        return self._urgent > 0 or len(self._queue) >= MAX_SHARED or self._closing
 
     def _write_together(self, jobs: list[_Job], tries: int = 0) -> None:
         try:

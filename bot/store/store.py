@@ -4,7 +4,7 @@ import asyncio
 import os
 import secrets
 import socket
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -74,7 +74,6 @@ class Store(Extras, Pages):
         self.was_clean = opened is None or opened.was_clean
         self.last_write = None if opened is None else opened.last_write
         self._feeds: dict[FeedId, Feed] = {}
-        self._lanes: set[DestinationUid] = set()  # those that are ours now
         self._touched = EPOCH
         self._now = EPOCH  # the latest time given: what `waiting` counts by
 
@@ -147,8 +146,6 @@ class Store(Extras, Pages):
             limit=limit,
             grace=self.grace,
         )
-        if lane is not None:
-            self._lanes.add(lane.destination.uid)
         crash.point("send.claim_after_commit")
         return lane
 
@@ -169,19 +166,18 @@ class Store(Extras, Pages):
         await self._db.write_soon(lanes.renew, self.owner, uid, epoch, until)
 
     async def release_lane(self, uid: DestinationUid, *, epoch: int) -> None:
-        await self._write_lane(lanes.release, self.owner, uid, epoch)
-        self._lanes.discard(uid)
+        await self._db.write(lanes.release, self.owner, uid, epoch)
 
     async def bind_digest(self, uid: DestinationUid, *, epoch: int, digest: Delivery, members: Sequence[int]) -> Owed:
         return await self._db.write(lanes.bind_digest, self.owner, uid, epoch=epoch, digest=digest, members=members)
 
     async def begin(self, delivery: Delivery, payload: Payload, *, epoch: int, now: datetime) -> None:
-        await self._write_lane(settlement.begin, self.owner, delivery, payload, epoch=epoch, now=now)
+        await self._db.write(settlement.begin, self.owner, delivery, payload, epoch=epoch, now=now)
 
     async def settle(
         self, delivery: Delivery, result: Settlement, *, epoch: int, now: datetime, notices: Sequence[Notice] = ()
     ) -> None:
-        await self._write_lane(
+        await self._db.write(
             settlement.settle,
             self.owner,
             delivery,
@@ -192,11 +188,6 @@ class Store(Extras, Pages):
             ops=self.ops,
         )
         await self._touch(now)
-
-    @property
-    def _write_lane(self) -> Callable[..., Awaitable[None]]:
-        """Lanes at work together share commits; one alone waits for nobody."""
-        return self._db.write_beside if len(self._lanes) > 1 else self._db.write
 
     async def recover(self, *, now: datetime) -> int:
         alone = self._opened is not None and self._opened.lock is not None

@@ -33,7 +33,7 @@ class InlineDatabase(Database):
         await self._power.moment(f"after {work.__name__}")
         return value
 
-    write_soon = write_beside = write
+    write_soon = write
 
     async def read(self, work: Callable[Concatenate[Tx, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         await self._power.moment(f"before {work.__name__}")
@@ -72,11 +72,11 @@ class WatchedDatabase(Database):
             raise StoreUnavailable("database or disk is full")
         return await super().write(work, *args, **kwargs)
 
-    write_soon = write_beside = write  # nobody else comes by while time stands still
+    write_soon = write  # nobody else comes by while time stands still
 
-    async def _submit(self, work: Callable[[Tx], T], *, patience: float) -> T:
+    async def _submit(self, work: Callable[[Tx], T], *, urgent: bool) -> T:
         self._watching.outside += 1
         try:
-            return await super()._submit(work, patience=patience)
+            return await super()._submit(work, urgent=urgent)
         finally:
             self._watching.outside -= 1
