@@ -8,12 +8,14 @@ from bot.app.parts import Observers, Parts, built, destinations_of, opened
 from bot.config.addresses import parse_destination
 from bot.config.missing import lacking_for
 from bot.config.settings import Settings
+from bot.config.values import show_duration
 from bot.core.delivery_id import idem
 from bot.core.errors import FetchError, NotifyError, ParseError, UsageError
 from bot.core.model.delivery import Delivery, DeliveryKind, Destination, Owed
 from bot.core.model.feed import Feed, Fetched, Validators
 from bot.core.model.message import Payload
 from bot.core.model.route import DestinationUid
+from bot.core.schedule import poll_interval
 from bot.ports import Clock
 
 
@@ -96,7 +98,18 @@ async def _try_feed(parts: Parts, feed: Feed) -> Tried:
     except (FetchError, ParseError) as error:
         return Tried(what=what, ok=False, words=str(error))
     count = "1 entry" if len(parsed.items) == 1 else f"{len(parsed.items)} entries"
-    return Tried(what=what, ok=True, words=f"{count}, {parsed.title or 'no title'}")
+    words = f"{count}, {parsed.title or 'no title'}{_slower(feed, answer.validators)}"
+    return Tried(what=what, ok=True, words=words)
+
+
+def _slower(feed: Feed, validators: Validators) -> str:
+    """Say so where the server makes every poll cost a whole document, and is asked less often for it."""
+    has_validators = validators.etag is not None or validators.last_modified is not None
+    interval = poll_interval(feed, has_validators=has_validators)
+    if interval == poll_interval(feed, has_validators=True):
+        return ""
+    short, long = show_duration(feed.interval), show_duration(interval)
+    return f"; interval {short} is raised to {long}, for its server sends neither ETag nor Last-Modified"
 
 
 async def _try_destination(parts: Parts, uid: DestinationUid, channels: dict[str, DestinationUid]) -> Tried:

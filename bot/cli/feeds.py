@@ -55,7 +55,7 @@ def inspect(url: str, as_json: bool, config: str | None) -> None:
 
 def _print_findings(found: Discovered, findings: tuple[Finding, ...]) -> None:
     say(found.parsed.title or found.url, bold=True)
-    say(f"{found.url}, {len(found.parsed.items)} entries\n")
+    say(f"{found.url}, {amount(len(found.parsed.items), 'entry', 'entries')}\n")
     for finding in findings:
         say(f"{_MARKS[finding.level]:8}{finding.topic}: {finding.words}")
     if found.others:

@@ -53,3 +53,14 @@ async def test_what_cannot_work_is_an_error_with_its_reason(tmp_path: Path) -> N
             "discord:404404: error: the channel does not exist (10003)",
         ]
         assert "slack:#news: ok" in done.out
+
+
+async def test_a_server_without_validators_is_told_to_be_asked_less_often(tmp_path: Path) -> None:
+    async with World(tmp_path, live=False) as world:
+        world.feeds.serve("/feed.xml", Document(body=rss("1"), etag=None, last_modified=None))
+        world.subscribe(FEED, "", ["slack:#news"])
+        world.subscriptions[FEED] |= {"own": False, "interval": "15m"}
+        world.configure()
+        done = await world.bot.call("check", "--online")
+        raised = "interval 15m is raised to 1h, for its server sends neither ETag nor Last-Modified"
+        assert done.out.splitlines()[1].endswith(f": ok: 1 entry, Blog; {raised}")
