@@ -92,17 +92,16 @@ def forget_senders(tx: Tx, uid: str, *, now: datetime, grace: timedelta) -> int:
     return waiting
 
 
-def hold(tx: Tx, owner: str, uid: str, epoch: int) -> Row:
-    """The destination's row, locked, if its lease is ours. Raises LeaseLost."""
+def hold(tx: Tx, owner: str, uid: str, epoch: int) -> None:
+    """Lock the destination's row. Raises LeaseLost if its lease is not ours."""
     row = tx.row(
-        f"SELECT * FROM destination WHERE uid = :uid AND epoch = :epoch AND owner = :owner{tx.for_update}",
+        f"SELECT 1 AS one FROM destination WHERE uid = :uid AND epoch = :epoch AND owner = :owner{tx.for_update}",
         uid=uid,
         epoch=epoch,
         owner=owner,
     )
     if row is None:
         raise LeaseLost(f"the lease of {uid} is somebody else's")
-    return row
 
 
 def renew(tx: Tx, owner: str, uid: str, epoch: int, until: datetime) -> None:

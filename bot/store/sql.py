@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MS = timedelta(milliseconds=1)
-PORTIONS = (128, 32, 8, 4, 2, 1)
+PORTIONS = (128, 32, *range(16, 0, -1))  # what one poll writes mostly fits into one statement
 CHUNK = 500  # rows or names in one statement: far below either engine's limit on parameters
 
 
