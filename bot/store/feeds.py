@@ -19,8 +19,8 @@ CONFIGURED = (
     "no, id, url, interval_ms, spec, from_chat, position, gone_at, next_poll_at, last_poll_at, failures, asked_until,"
     " etag, last_modified"
 )
-# No wait is longer by rule, so a later time can only come from a clock that has been set back since.
-MAX_WAIT = timedelta(days=2)
+# Of a feed that was never polled: no rule lets a first poll wait so long.
+MAX_FIRST_WAIT = timedelta(days=2)
 
 
 def sync(tx: Tx, feeds: Sequence[Feed], now: datetime) -> None:
@@ -109,12 +109,16 @@ def _hasten(tx: Tx, row: Row, feed: Feed) -> None:
 
 
 def forget_a_wrong_clock(tx: Tx, now: datetime) -> None:
-    latest = to_ms(now + MAX_WAIT)
+    """Poll now what waits for a time of a clock that has been set back since: its last poll lies ahead.
+
+    How long it waits says nothing: an interval may be a year, and a server may ask for a month (P9).
+    """
     tx.run(
         "UPDATE feed SET next_poll_at = :now, due_at = :now, asked_until = NULL"
-        f" WHERE next_poll_at > :latest AND lease_until IS NULL AND {ACTIVE}",
+        " WHERE next_poll_at > :latest AND (last_poll_at IS NULL OR last_poll_at > :now)"
+        f" AND lease_until IS NULL AND {ACTIVE}",
         now=to_ms(now),
-        latest=latest,
+        latest=to_ms(now + MAX_FIRST_WAIT),
     )
 
 

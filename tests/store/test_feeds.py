@@ -181,3 +181,36 @@ async def test_a_time_from_a_clock_that_ran_ahead_does_not_keep_a_feed_waiting(s
     await store.sync_feeds([feed()], now=NOW + timedelta(days=700))
     await store.sync_feeds([feed()], now=NOW)
     assert await store.next_due_at() == NOW
+
+
+async def test_a_poll_of_a_clock_that_ran_ahead_does_not_keep_a_feed_waiting(store: Store) -> None:
+    ahead = NOW + timedelta(days=700)
+    await store.sync_feeds([feed()], now=ahead)
+    (state,) = await store.claim_feeds(now=ahead, lease=LEASE, limit=1)
+    await store.commit_intake(plan(state, at=ahead), urgent=True)
+    await store.sync_feeds([feed()], now=NOW)
+    assert await store.next_due_at() == NOW
+
+
+@pytest.mark.parametrize("wait", [timedelta(days=3), timedelta(days=31)])
+async def test_neither_a_start_nor_a_reload_polls_before_the_time_that_a_server_asked_for(
+    store: Store, wait: timedelta
+) -> None:
+    await started(store)
+    state, until = await claimed(store), NOW + wait
+    asked = change(ok=False, error="the server says 429", next_poll_at=until, asked_until=until)
+    await store.commit_intake(plan(state, feed_change=asked), urgent=True)
+    await store.sync_feeds([state.feed], now=NOW + MINUTE)
+    (found,) = await store.feeds()
+    assert (found.next_poll_at, found.asked_until) == (until, until)
+    assert await store.claim_all_feeds(now=NOW + MINUTE, lease=LEASE) == []
+
+
+async def test_a_feed_with_a_long_interval_is_not_polled_early_by_a_start(store: Store) -> None:
+    weekly = feed(interval=timedelta(days=7))
+    await store.sync_feeds([weekly], now=NOW)
+    (state,) = await store.claim_feeds(now=NOW, lease=LEASE, limit=1)
+    week = change(next_poll_at=NOW + timedelta(days=7))
+    await store.commit_intake(plan(state, feed_change=week), urgent=True)
+    await store.sync_feeds([weekly], now=NOW + MINUTE)
+    assert await store.next_due_at() == NOW + timedelta(days=7)
