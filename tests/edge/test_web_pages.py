@@ -107,6 +107,9 @@ async def test_the_first_page_says_first_whether_all_is_well() -> None:
         assert "Something needs a look" in text
         for concern in ("1 feed can’t be read", "1 destination is parked", "1 message was given up"):
             assert concern in text
+        assert "the server answered 503 (Service Unavailable)" in text
+        assert "Slack no longer knows this webhook (no_service)" in text
+        assert re.search(r"next\s+<time[^>]*>in 12 minutes</time>", text)
         bot.status.states, bot.status.rows = feed_states()[:1], bot.status.rows[:2]
         bot.status.numbers = Totals(entries=8)
         text = await page(bot, client, "/")
