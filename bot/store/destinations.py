@@ -78,7 +78,12 @@ def sync(tx: Tx, uids: Collection[str], now: datetime) -> int:
 
 
 def forget_a_wrong_clock(tx: Tx, now: datetime) -> None:
-    tx.run("UPDATE destination SET not_before = NULL WHERE not_before > :latest", latest=to_ms(now + MAX_WAIT))
+    """A destination waits no longer than for its next look-up, which nothing may pass."""
+    tx.run(
+        "UPDATE destination SET not_before = (SELECT MAX(wake_at) FROM delivery WHERE destination_uid = uid"
+        " AND state = 'unknown') WHERE not_before > :latest",
+        latest=to_ms(now + MAX_WAIT),
+    )
     reschedule(
         tx, [row["uid"] for row in tx.rows(f"SELECT DISTINCT destination_uid AS uid FROM delivery WHERE {OPEN}")]
     )

@@ -57,17 +57,23 @@ def _forget_a_wrong_clock(tx: Tx, now: datetime, grace: timedelta) -> None:
         now=to_ms(now),
         latest=to_ms(now + destinations.MAX_WAIT),
     )
-    late = "wake_at IS NOT NULL AND (wake_at > :latest OR due_at > :latest)"  # a retry wakes at its due time
-    rows = tx.rows(
-        f"SELECT DISTINCT destination_uid AS uid FROM delivery WHERE {late}", latest=to_ms(now + LONGEST_DIGEST)
-    )
+    # What was due at once is dated by its commit: if that lies ahead, newer ones would go before it. A retry wakes at
+    # its due time, so that one matters too where it is being sent; a look-up comes when its destination may be asked.
+    at_once = "late = 0 AND due_at <= created_at AND (due_at > :now OR (state = 'pending' AND wake_at > :now))"
+    far = "wake_at > :latest OR due_at > :latest OR (state = 'unknown' AND wake_at > :longest)"
+    times = {
+        "now": to_ms(now),
+        "latest": to_ms(now + LONGEST_DIGEST),
+        "longest": to_ms(now + destinations.MAX_WAIT),
+    }
+    wrong = f"wake_at IS NOT NULL AND ({far} OR ({at_once}))"
+    rows = tx.rows(f"SELECT DISTINCT destination_uid AS uid FROM delivery WHERE {wrong}", **times)
     tx.run(
-        "UPDATE delivery SET due_at = :now, wake_at = CASE WHEN wake_at <= :latest THEN wake_at"
-        " WHEN state = 'unknown' THEN :looked_for ELSE :now END"
-        f" WHERE {late}",
-        now=to_ms(now),
+        "UPDATE delivery SET due_at = :now, wake_at = CASE"
+        " WHEN state = 'unknown' THEN CASE WHEN wake_at > :longest THEN :looked_for ELSE wake_at END"
+        f" WHEN wake_at > :latest OR (state = 'pending' AND {at_once}) THEN :now ELSE wake_at END WHERE {wrong}",
         looked_for=to_ms(now + grace),  # nobody knows how long ago it was tried
-        latest=to_ms(now + LONGEST_DIGEST),
+        **times,
     )
     destinations.reschedule(tx, [row["uid"] for row in rows])
 

@@ -144,6 +144,21 @@ async def test_times_of_a_clock_that_ran_ahead_do_not_hold_a_delivery(store: Sto
     assert await store.claim_lane(now=NOW, lease=LEASE, limit=1) is None
 
 
+async def test_what_waited_when_the_clock_was_set_back_is_not_overtaken_by_what_came_after(store: Store) -> None:
+    await started(store)
+    later = NOW + DAY / 2
+    announcement = (new(entry(1), X, due_at=NOW, created_at=NOW), new(entry(2), X, due_at=later, created_at=NOW))
+    await announced(store, *announcement)
+    back = NOW - DAY / 24
+    await store.set_right(now=back)
+    await announced(store, new(entry(3), X, due_at=back, created_at=back), at=back)
+    lane = await store.claim_lane(now=back, lease=LEASE, limit=5)
+    assert lane is not None
+    # The second waits for an hour of its route, which the clock of the wall has now.
+    assert [owed.entries[0].title for owed in lane.owed] == ["Post 1", "Post 3"]
+    assert await store.due_rows(X, now=later) != ()
+
+
 async def test_a_clock_that_is_set_right_while_the_bot_runs_holds_nothing_up(store: Store) -> None:
     await started(store)
     ahead = NOW + 3650 * DAY
