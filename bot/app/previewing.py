@@ -45,7 +45,7 @@ async def preview(settings: Settings, clock: Clock, asked: Asked) -> Mapping[Des
             case _:
                 owed = [Owed(delivery=one, entries=(entries[0],)) for one in single[entries[0].id]]
         if not owed:
-            raise UsageError(f"an edit is told to {asked.to or 'no destination'} by nothing; see on_edit")
+            raise UsageError(f"no edit goes to {asked.to or 'any destination'}; see on_edit")
         return {each.delivery.destination: payload_of(parts, each) for each in owed}
 
 
