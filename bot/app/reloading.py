@@ -16,6 +16,33 @@ from bot.core.errors import ConfigError
 
 log = logging.getLogger(__name__)
 
+Stamp = tuple[int, int, int] | None
+
+
+class Asked:
+    """Whether somebody asked by SIGHUP to read the configuration again, changed or not; secret files may have.
+
+    It listens from its making on: a signal that comes while the state is still being opened must not end the bot.
+    """
+
+    def __init__(self, path: Path, wake: Callable[[], None]) -> None:
+        self.path = path
+        self.seen = stamp_of(path)
+        self.again = False
+        self._wake = wake
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._ask)
+
+    def _ask(self) -> None:
+        self.again = True
+        self._wake()
+
+    def take(self) -> bool:
+        """Whether to read it now: asked for, or the file is another one than the last time."""
+        stamp, again = stamp_of(self.path), self.again
+        is_changed = stamp != self.seen
+        self.seen, self.again = stamp, False
+        return again or is_changed
+
 
 class Reloader:
     """Looks at the file at each wake-up, and reads it again when it changed or a SIGHUP came."""
@@ -23,58 +50,51 @@ class Reloader:
     def __init__(
         self,
         parts: Parts,
-        path: Path,
+        asked: Asked,
         *,
         wake: Callable[[], None],
         applied: Callable[[Settings], None],
         refused: Callable[[], None],
     ) -> None:
         self._parts = parts
-        self._path = path
+        self._asked = asked
         self._wake = wake
         self._applied = applied
         self._refused = refused
-        self._seen = _stamp(path)
-        self._asked = False
-
-    def ask(self) -> None:
-        """SIGHUP: read it again, changed or not; secret files may have."""
-        self._asked = True
-        self._wake()
+        self._known = parts.settings  # to the store
 
     async def look(self) -> None:
-        stamp = _stamp(self._path)
-        if stamp == self._seen and not self._asked:
-            return
-        self._seen, self._asked = stamp, False
+        """Raises StoreUnavailable; what the store does not know yet, it is told at the next wake-up."""
+        if self._asked.take():
+            self._read_again()
+        if self._known is not self._parts.settings:
+            await self._make_known(self._parts.settings)
+
+    def _read_again(self) -> None:
+        before = self._parts.settings
         try:
-            settings = load(self._path, os.environ, with_secrets=True)
+            settings = load(self._asked.path, os.environ, with_secrets=True)
             if missing := missing_secrets(settings):
                 raise ConfigError(missing)
+            self._parts.apply(settings)  # which may find mistakes in a template
         except ConfigError as error:
             for problem in error.problems:
                 log.error("configuration refused, the old one stays in force", extra={"problem": str(problem)})
             self._refused()
             return
-        await self._apply(settings)
-
-    async def _apply(self, settings: Settings) -> None:
-        old = self._parts.settings
-        for key in needs_restart(old, settings):
+        for key in needs_restart(before, settings):
             log.warning("this change needs a restart", extra={"key": key})
-        self._parts.apply(settings)
-        await sync(self._parts)
         self._applied(settings)
-        for line in diff(old, settings):
+
+    async def _make_known(self, settings: Settings) -> None:
+        await sync(self._parts)
+        for line in diff(self._known, settings):
             log.info("configuration changed", extra={"change": line})
+        self._known = settings
         self._wake()
 
 
-def reload_on_sighup(reloader: Reloader) -> None:
-    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reloader.ask)
-
-
-def _stamp(path: Path) -> tuple[int, int, int] | None:
+def stamp_of(path: Path) -> Stamp:
     """What tells one state of the file from another; an editor may replace it or write into it."""
     try:
         stat = path.stat()

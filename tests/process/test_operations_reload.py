@@ -50,6 +50,23 @@ async def test_a_bad_file_is_refused_with_each_of_its_errors_and_the_old_one_sta
         assert (await here.bot.call("health")).code == 0  # a restart would end what is well
 
 
+async def test_a_template_with_a_mistake_is_refused_and_the_old_one_stays_in_force(tmp_path: Path) -> None:
+    layout = tmp_path / "short.j2"
+    layout.write_text("Read: {{ title }}")
+    async with Station(tmp_path) as here:
+        here.follow("blog", "1")
+        here.routes[0]["template"] = "short.j2"
+        await here.started()
+        layout.write_text("{{ title ")
+        here.hup()
+        await eventually(lambda: "configuration refused" in here.bot.log, seconds=SOON)
+        assert "short.j2:1:1: error" in here.bot.log
+        here.publish("blog", "1", "2")
+        await here.poll_again()
+        assert await here.until(lambda: bool(here.slack.in_channel("#news")), seconds=15), here.bot.log
+        assert (await here.ask("GET", "/healthz")).status == 200
+
+
 async def test_a_feed_whose_address_changed_keeps_what_it_has_told(tmp_path: Path) -> None:
     async with Station(tmp_path) as here:
         feed = here.follow("blog", "1")

@@ -1,0 +1,95 @@
+"""Taking over a changed file: what the store could not be told is told later, and no signal is lost or deadly."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.app.parts import Observers, Parts, built, opened
+from bot.app.preparing import prepare
+from bot.app.reloading import Asked, Reloader
+from bot.clock import SystemClock
+from bot.config.load import load
+from bot.core.errors import StoreUnavailable
+
+FEED = '[[feeds]]\nid = "{0}"\nurl = "http://127.0.0.1:9/{0}.xml"\n'
+
+
+class Full:
+    """A store whose disk is full for as long as a test says so."""
+
+    def __init__(self, store: Any) -> None:
+        self.is_full = False
+        self._store = store
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def sync_feeds(self, feeds: Any, *, now: datetime) -> None:
+        if self.is_full:
+            raise StoreUnavailable("database or disk is full")
+        await self._store.sync_feeds(feeds, now=now)
+
+
+def _nothing(*_: object) -> None:
+    """Nobody listens."""
+
+
+@asynccontextmanager
+async def running(path: Path) -> AsyncIterator[tuple[Parts, Full, Reloader]]:
+    path.write_text(FEED.format("one"))
+    settings, clock = load(path, {}), SystemClock()
+    asked = Asked(path, _nothing)
+    async with opened(settings, clock, exclusive=True) as store:
+        full: Any = Full(store)
+        observers = Observers(polled=_nothing, sent=_nothing)
+        async with built(settings, clock, full, observers=observers, wake=_nothing) as parts:
+            await prepare(parts)
+            yield parts, full, Reloader(parts, asked, wake=_nothing, applied=_nothing, refused=_nothing)
+
+
+async def feeds_of(parts: Parts) -> list[str]:
+    return [state.feed.id for state in await parts.store.feeds()]
+
+
+async def test_what_a_full_disk_kept_from_the_store_is_told_it_when_there_is_room(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    async with running(path) as (parts, full, reloader):
+        path.write_text(FEED.format("one") + FEED.format("two"))
+        full.is_full = True
+        for _ in range(2):
+            with pytest.raises(StoreUnavailable):
+                await reloader.look()
+        assert await feeds_of(parts) == ["one"]
+        full.is_full = False
+        await reloader.look()
+        assert await feeds_of(parts) == ["one", "two"]
+
+
+async def test_a_file_that_changed_while_the_bot_started_is_taken_over(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(FEED.format("one"))
+    asked = Asked(path, _nothing)
+    assert not asked.take()
+    path.write_text(FEED.format("another"))
+    assert asked.take()
+    assert not asked.take()
+
+
+async def test_a_signal_that_comes_before_the_state_is_open_is_remembered(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(FEED.format("one"))
+    asked = Asked(path, _nothing)
+    os.kill(os.getpid(), signal.SIGHUP)
+    for _ in range(100):
+        await asyncio.sleep(0)
+        if asked.again:
+            break
+    assert asked.take()
+    assert not asked.take()
