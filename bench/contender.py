@@ -6,13 +6,14 @@ import time
 from bench.measuring import percentile
 from bench.polling import Polls, Scene
 from bench.protocol import serve
-from bot.app.running import settle_in
+from bot.app.running import settle_in, share_memory
 
 PROBE = 0.005  # seconds between two looks at the loop
 
 
 def play(*, feeds: int, base: str, close: bool, state: str, rows: int = 0) -> None:
     started = time.perf_counter()
+    share_memory()
     urls = [f"{base}/{number}.xml" for number in range(feeds)]
     with asyncio.Runner() as runner:
         polls = runner.run(_opened(Scene(urls=urls, state=state, close=close, rows=rows)))
