@@ -119,9 +119,12 @@ class EmailNotifier:
                 await client.starttls()
             if self._login:
                 await client.login(*self._login)
-        except (aiosmtplib.SMTPException, OSError, ValueError) as error:
+        except (aiosmtplib.SMTPException, OSError) as error:
             client.close()
             raise to_error("connect", error) from None
+        except ValueError:  # of the host's name; nothing of the message was looked at
+            client.close()
+            raise Deferred("the mail server's name is none that can be looked up") from None
         point("send.connected")
         return client
 
@@ -177,12 +180,17 @@ class EmailNotifier:
             raise ConnectionResetError
 
     def _context(self) -> ssl.SSLContext | None:
+        """Raises Deferred where `ca_file` can't be used: it may be written anew this very moment."""
         if self._security == "none":
             return None
         if self._tls is None:
-            self._tls = ssl.create_default_context()
-            if self._ca_file:
-                self._tls.load_verify_locations(cafile=self._ca_file)
+            context = ssl.create_default_context()
+            try:
+                if self._ca_file:
+                    context.load_verify_locations(cafile=self._ca_file)
+            except OSError:
+                raise Deferred("the certificates in email.ca_file can't be read") from None
+            self._tls = context
         return self._tls
 
 

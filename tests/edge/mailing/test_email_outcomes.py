@@ -1,6 +1,7 @@
 """What each reply of a mail server means."""
 
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -95,6 +96,30 @@ async def test_nobody_there_means_surely_not_sent() -> None:
         await gone.send(TEAM, gone.to_payload(message()), KEY)
     with pytest.raises(Deferred):
         await gone.probe(TEAM)
+
+
+@pytest.mark.parametrize("host", ["smtp..example.org", f"{'x' * 70}.example.org"])
+async def test_a_server_name_that_is_none_costs_no_message(host: str) -> None:
+    mistyped = EmailNotifier(host=host, port=9, sender=SENDER, clock=HandClock(), security="none")
+    with pytest.raises(Deferred, match="name"):
+        await mistyped.send(TEAM, mistyped.to_payload(message()), KEY)
+    with pytest.raises(Deferred, match="name"):
+        await mistyped.probe(TEAM)
+
+
+@pytest.mark.parametrize("held", [None, "no certificate"])
+async def test_certificates_that_cannot_be_read_cost_no_message(tmp_path: Path, held: str | None) -> None:
+    ca_file = tmp_path / "ca.pem"
+    if held is not None:
+        ca_file.write_text(held)
+    mailer = EmailNotifier(
+        host="127.0.0.1", port=9, sender=SENDER, clock=HandClock(), security="tls", ca_file=str(ca_file)
+    )
+    for _ in range(2):  # what failed once is not taken for good the next time
+        with pytest.raises(Deferred, match="ca_file"):
+            await mailer.send(TEAM, mailer.to_payload(message()), KEY)
+    with pytest.raises(Deferred, match="ca_file"):
+        await mailer.probe(TEAM)
 
 
 async def test_an_address_that_is_none_harms_nobody(server: SmtpServer) -> None:
