@@ -174,7 +174,7 @@ class WebSub:
         if method not in (*DIGESTS, WEAK_DIGEST):
             raise Forged("a push without a signature that proves anything")
         expected = hmac.new(secret.encode(), body, method).hexdigest()
-        if not hmac.compare_digest(expected.encode(), given.strip().lower().encode()):
+        if not hmac.compare_digest(expected.encode(), given.strip().lower().encode("utf-8", "replace")):
             raise Forged("a push whose signature does not match")
         return method in DIGESTS
 

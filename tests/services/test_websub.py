@@ -225,7 +225,9 @@ async def test_a_signed_push_is_taken_as_if_it_had_been_polled(method: str) -> N
     assert (document.body, document.url, document.content_type) == (b"<rss/>", TOPIC, "application/rss+xml")
 
 
-@pytest.mark.parametrize("signature", ["", "sha256=", "sha256=00", "md5=0", "sha1=00", "sha256", "=", "sha256=\xe4"])
+@pytest.mark.parametrize(
+    "signature", ["", "sha256=", "sha256=00", "md5=0", "sha1=00", "sha256", "=", "sha256=\xe4", "sha256=\udcff"]
+)
 async def test_a_push_that_proves_nothing_is_refused(signature: str) -> None:
     scene = Scene()
     await scene.confirmed()
