@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 
+from bot.core.errors import StoreUnavailable
 from bot.core.model.feed import FeedId
 from bot.ports import Clock, Store, WakeUp
 
@@ -45,8 +47,9 @@ class Pokes:
         for wait in PATIENCE:
             await self._clock.sleep(wait)
             self._hurry(feed_id)
-            await self._store.poke(feed_id, now=self._clock.now())
-            self._wake()
+            with suppress(StoreUnavailable):  # the next look may find it back
+                await self._store.poke(feed_id, now=self._clock.now())
+                self._wake()
 
     def _end_round(self, feed_id: FeedId) -> None:
         task = self._rounds.pop(feed_id, None)

@@ -159,6 +159,21 @@ async def test_a_poke_passes_while_another_feed_of_its_host_hangs(flow: Flow) ->
 
 
 @flows
+async def test_the_patience_after_a_poke_outlives_a_store_that_is_away_for_a_moment(flow: Flow) -> None:
+    page = await flow.follow("blog")
+    await flow.run(5)
+    pokes = Pokes(flow.store, flow.clock, flow.woken.set, hurry=flow.intake.hurry)
+    await pokes.poke(FeedId("blog"))
+    flow.break_store("poke")
+    await flow.clock.sleep(PATIENCE[0] + timedelta(seconds=1))
+    flow.mend_store()
+    page.titles.insert(0, "post 2")
+    await flow.run(PATIENCE[1].total_seconds() + 5, polling=True)
+    assert flow.slack.titles() == ["post 2"]
+    await pokes.stop()
+
+
+@flows
 async def test_a_long_queue_before_a_host_is_left_in_the_store(flow: Flow) -> None:
     for number in range(40):
         await flow.follow(f"feed {number}", url=f"https://shared.example/{number}")
