@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 
-from bot.core.errors import StoreError
+from bot.core.errors import StoreError, StoreUnavailable
 from bot.core.model.delivery import Lane
 from bot.core.model.route import DestinationUid
 from bot.ports import Clock, Store
@@ -55,4 +55,5 @@ class LaneLeases:
         while True:
             await self._clock.sleep(lease / 3)
             until = self._clock.now() + lease
-            await self._store.renew_lane(lane.destination.uid, epoch=lane.destination.epoch, until=until)
+            with suppress(StoreUnavailable):  # the next try is in time too
+                await self._store.renew_lane(lane.destination.uid, epoch=lane.destination.epoch, until=until)

@@ -8,6 +8,8 @@ from bot.core.errors import (
     DestinationDown,
 )
 from bot.core.model.delivery import Probe
+from bot.services.leases import LaneLeases
+from bot.services.outbox import LEASE
 from bot.services.pacing import Pacer
 from tests.services.flow import HOUR, MINUTE, Flow, X, flows
 
@@ -99,6 +101,20 @@ async def test_an_answer_that_could_not_be_recorded_is_looked_up_and_not_sent_ag
     await flow.run(5 * MINUTE)
     assert flow.slack.titles() == ["post 2", "post 3"]
     assert len(flow.slack.looked) == 1
+
+
+@flows
+async def test_a_lease_whose_renewal_failed_once_is_renewed_the_next_time(flow: Flow) -> None:
+    page = await flow.follow()
+    await flow.publish(page, "post 2")
+    lane = await flow.store.claim_lane(now=flow.clock.now(), lease=LEASE, limit=1)
+    assert lane is not None
+    async with LaneLeases(flow.store, flow.clock).held(lane, LEASE):
+        flow.break_store("renew")
+        await flow.clock.sleep(LEASE / 2)
+        flow.mend_store()
+        await flow.clock.sleep(LEASE)
+        assert await flow.store.claim_lane(now=flow.clock.now(), lease=LEASE, limit=1) is None
 
 
 class _FaultyPacer(Pacer):
