@@ -3,6 +3,7 @@
 discord.py's own client retries behind our back, webhooks even without a nonce (R-7); it serves the gateway alone.
 """
 
+import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from urllib.parse import quote
@@ -36,6 +37,8 @@ EPOCH_MS = 1_420_070_400_000  # where Discord's ids begin to count
 MARGIN = timedelta(minutes=10)  # before the first try: clocks differ
 PAGES = 5
 PAGE = 100
+
+_SNOWFLAKE = re.compile(r"[0-9]{1,20}")
 
 Json = dict[str, object]
 
@@ -143,7 +146,7 @@ class DiscordNotifier:
             if len(messages) < PAGE:
                 await self._trust_absence(channel, start, empty=not messages and after == start)
                 return found
-            after = max(int(_string(message, "id") or 0) for message in messages)
+            after = max(_number(message, "id") for message in messages)
         raise LookupImpossible("the channel holds too many messages since the first try")
 
     async def _trust_absence(self, channel_id: str, after: int, *, empty: bool) -> None:
@@ -155,8 +158,7 @@ class DiscordNotifier:
             return
         rights = await self._permissions(channel)
         if rights is None:
-            last = _string(channel, "last_message_id") or "0"
-            readable = last.isdecimal() and int(last) <= after  # nothing there to be hidden
+            readable = _number(channel, "last_message_id") <= after  # nothing there to be hidden
         else:
             readable = bool(rights & BITS["READ_MESSAGE_HISTORY"])
         if not readable:
@@ -304,6 +306,12 @@ def _receipt(answer: Answer, channel: str) -> Receipt:
 
 def _not_sent(error: NotifyError) -> NotifyError:
     return Deferred(str(error)) if isinstance(error, OutcomeUnknown | MessageRejected) else error
+
+
+def _number(value: object, name: str) -> int:
+    """Return an id; 0 for what is none."""
+    text = _string(value, name) or ""
+    return int(text) if _SNOWFLAKE.fullmatch(text) else 0
 
 
 def _string(value: object, name: str) -> str | None:

@@ -4,6 +4,7 @@ Source: Discord's documentation, Permissions. An empty history means nothing wit
 is missing, the list is empty, and no error.
 """
 
+import re
 from collections.abc import Sequence
 
 BITS = {
@@ -13,6 +14,7 @@ BITS = {
     "READ_MESSAGE_HISTORY": 1 << 16,
     "SEND_MESSAGES_IN_THREADS": 1 << 38,
 }
+_NUMBER = re.compile(r"[0-9]{1,20}")  # there are far fewer rights than 64
 _ADMINISTRATOR = 1 << 3
 _THREADS = (10, 11, 12)
 _DIRECT = (1, 3)
@@ -60,7 +62,7 @@ def missing(permissions: int, *, thread: bool) -> list[str]:
 
 
 def _bits(value: object) -> int:
-    return int(value) if isinstance(value, str | int) and str(value).isdecimal() else 0
+    return int(value) if isinstance(value, str | int) and _NUMBER.fullmatch(str(value)) else 0
 
 
 def _rows(value: object) -> Sequence[Json]:

@@ -19,7 +19,7 @@ from yarl import URL
 from bot.chat.discord.budget import Budget, Starts
 from bot.chat.discord.sync import LeaseStore
 from bot.chat.state import ChatState
-from bot.core.errors import FeedbellError, LeaseLost, StoreError
+from bot.core.errors import FeedbellError, LeaseLost, NotifyError, StoreError
 from bot.ports import Clock
 
 log = logging.getLogger(__name__)
@@ -157,7 +157,7 @@ class Gateway:
         answer = await self._budget.spend()
         # discord.py keeps these addresses at its classes: one process, one Discord.
         Route.BASE = self._api_url
-        DiscordWebSocket.DEFAULT_GATEWAY = URL(str(answer.get("url") or "wss://gateway.discord.gg"))
+        DiscordWebSocket.DEFAULT_GATEWAY = _address(answer)
         client = _Client(self._budget, self._take, self._tell)
         async with client:
             serving = asyncio.create_task(client.start(self._token), name="discord client")
@@ -195,6 +195,14 @@ class Gateway:
     async def _note_success(self) -> None:
         await self._clock.sleep(ALIVE)
         await self._starts.went_well()
+
+
+def _address(answer: Mapping[str, object]) -> URL:
+    """Return where the gateway is. Raises NotifyError for an answer that says no address."""
+    try:
+        return URL(str(answer.get("url") or "wss://gateway.discord.gg"))
+    except ValueError:
+        raise NotifyError("Discord's answer names no gateway") from None
 
 
 def _why(error: BaseException) -> str:

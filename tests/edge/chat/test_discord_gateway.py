@@ -142,6 +142,17 @@ async def test_a_gateway_that_takes_no_connection_is_told_and_tried_again(
     assert not (await discord.users.command("latest")).late
 
 
+async def test_an_answer_that_names_no_gateway_is_told_and_asked_for_again(
+    make: Make, discord: DiscordServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(discord.gateway), "url", "wss://[gateway")
+    chat = make()
+    await chat.start()
+    await until(lambda: "names no gateway" in chat.state().why or None)
+    monkeypatch.undo()
+    await ready(discord, chat)
+
+
 async def test_a_discord_that_is_away_is_told(make: Make, discord: DiscordServer) -> None:
     discord.faults.add(Fault(kind="status", status=503, match="GET /api/v10/gateway/bot"))
     chat = make()

@@ -170,6 +170,7 @@ VIEW, SEND = BITS["VIEW_CHANNEL"], BITS["SEND_MESSAGES"]
         ),
         ([{"id": "1", "permissions": str(SEND)}], [], 0),
         (None, None, 0),
+        ([{"id": "1", "permissions": "9" * 5000}, {"id": "9", "permissions": str(VIEW)}], [], VIEW),
     ],
 )
 def test_rights_are_computed_as_discord_documents_it(roles: object, overwrites: object, rights: int) -> None:
