@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import click
 
 from bot.cli.loading import ask, config_option, config_path, settings_of
-from bot.cli.output import amount, print_json, say
+from bot.cli.output import amount, named_files, print_json, say
 from bot.clock import SystemClock
 from bot.config.settings import Settings
 from bot.core.errors import FetchError, ParseError, UsageError
@@ -133,5 +133,6 @@ def opml_export(file: Path | None, config: str | None) -> None:
     if file is None:
         say(text)
         return
-    file.write_text(text, encoding="utf-8")
+    with named_files():
+        file.write_text(text, encoding="utf-8")
     say(f"written: {file} ({amount(len(states), 'feed')})")

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import click
 
-from bot.cli.output import say
+from bot.cli.output import say, write_what_can_be_shown
 from bot.core.errors import ConfigError, FeedbellError, PortUnavailable, StoreHeld, StoreUnavailable, StoreUnusable
 
 EXIT_TEMPORARY: Final = 75  # sysexits.h EX_TEMPFAIL
@@ -88,24 +88,39 @@ def group(ctx: click.Context, config: str | None) -> None:
 
 def main(args: list[str] | None = None, prog_name: str | None = None) -> None:
     """Run a command; every error on purpose becomes one line on stderr and its exit code."""
+    write_what_can_be_shown()
     try:
         status: Any = group.main(args=args, prog_name=prog_name or "feedbell", standalone_mode=False)
     except click.exceptions.Abort:
         sys.exit(130)
-    except click.exceptions.NoArgsIsHelpError as error:
-        error.show()
-        sys.exit(error.exit_code)
     except click.ClickException as error:
-        click.echo(_usage_line(error), err=True)
+        _tell_usage(error)
         sys.exit(error.exit_code)
     except FeedbellError as error:
         lines = error.problems if isinstance(error, ConfigError) else (f"error: {error}",)
         for line in lines:
             say(str(line), err=True)
         sys.exit(_exit_code(error))
+    except UnicodeEncodeError:
+        if all(map(_is_text, sys.argv if args is None else args)):
+            raise
+        click.echo("error: an argument is no UTF-8 text", err=True)
+        sys.exit(2)
     except BrokenPipeError:
         sys.exit(0)  # `feedbell latest | head -1` is no error
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _is_text(argument: str) -> bool:
+    """Tell whether an argument came as UTF-8; Python gives other bytes as halves of surrogate pairs."""
+    return argument.encode("utf-8", "ignore").decode("utf-8") == argument
+
+
+def _tell_usage(error: click.ClickException) -> None:
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        error.show()
+    else:
+        click.echo(_usage_line(error), err=True)
 
 
 def _usage_line(error: click.ClickException) -> str:

@@ -8,7 +8,7 @@ import click
 
 from bot.cli.feeds import settings_or_none
 from bot.cli.loading import ask, config_option, config_path
-from bot.cli.output import amount, say
+from bot.cli.output import amount, named_files, say
 from bot.core.errors import UsageError
 from bot.core.lint import feed_block, propose_id
 from bot.core.otherbots import READERS, OtherFeed
@@ -24,7 +24,9 @@ SUFFIXES = (".json", ".cfg", ".yml", ".yaml", ".jsonl")
 @config_option
 def import_(bot: str, path: Path, config: str | None) -> None:
     """Print [[feeds]] blocks to append to the configuration; what that bot has told already does not come twice."""
-    feeds = READERS[bot](_texts(path))
+    with named_files():
+        texts = _texts(path)
+    feeds = READERS[bot](texts)
     settings = settings_or_none(config)
     ids = {feed.url: feed.id for feed in settings.feeds}
     taken, blocks = list(ids.values()), []

@@ -4,11 +4,14 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
+from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
 import click
 
+from bot.core.errors import UsageError
 from bot.core.text.characters import clean, one_line
 
 if TYPE_CHECKING:
@@ -42,6 +45,22 @@ def round_lines(done: "Round", now: datetime) -> Iterator[str]:
 def amount(count: int, one: str, many: str | None = None) -> str:
     """A number with its noun."""
     return f"{count} {one if count == 1 else many or one + 's'}"
+
+
+@contextmanager
+def named_files() -> Iterator[None]:
+    """Files that somebody named: what the system says of them is no fault of ours, and one line."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"{error.filename}: {(error.strerror or 'failed').lower()}") from error
+
+
+def write_what_can_be_shown() -> None:
+    """Show a question mark for what the terminal has no character for, instead of ending there."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 class Progress:
@@ -83,7 +102,8 @@ def say(text: str = "", *, err: bool = False, bold: bool = False) -> None:
 
 def print_json(value: object) -> None:
     """Print a value whole; what could steer a terminal goes as an escape of JSON."""
-    text = json.dumps(value, ensure_ascii=False, indent=2)
+    takes_all = (sys.stdout.encoding or "").lower().startswith("utf")
+    text = json.dumps(value, ensure_ascii=not takes_all, indent=2)
     click.echo(_STEERING.sub(lambda match: f"\\u{ord(match.group()):04x}", text))
 
 

@@ -1,0 +1,49 @@
+"""Commands and what is around them: the terminal's characters, arguments that are no text, files that can't be used."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.bot_process import BotProcess
+from tests.servers.feeds import Document, FeedServer
+
+FEED = """<?xml version="1.0" encoding="UTF-8"?><rss version="2.0"><channel><title>Blog</title><item>
+<title>Gr\u00fc\u00dfe \u65e5\u672c</title><link>https://blog.example.org/1</link></item></channel></rss>"""
+CONFIG = """[[feeds]]
+id = "blog"
+url = "{url}"
+own = true
+allow_private = ["127.0.0.0/8"]
+"""
+NO_TEXT = "\udcff"  # the byte 0xFF, as Python hands it to other programs
+
+
+async def test_a_terminal_without_the_characters_is_shown_what_it_can_show(tmp_path: Path) -> None:
+    async with FeedServer() as feeds:
+        url = feeds.serve("/feed.xml", Document(body=FEED.encode()))
+        bot = BotProcess(tmp_path, CONFIG.format(url=url), {"PYTHONIOENCODING": "cp437"})
+        await bot.once()
+        shown = await bot.call("latest", "--json")
+        assert [entry["title"] for entry in json.loads(shown.out)] == ["Gr\u00fc\u00dfe \u65e5\u672c"]
+        bot.environ["PYTHONIOENCODING"] = "ascii:strict"
+        assert (await bot.call("latest", "--json")).code == 0
+        assert (await bot.call("latest")).code == 0
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ("latest", NO_TEXT),
+        ("latest", f"tag:{NO_TEXT}"),
+        ("resume", NO_TEXT),
+        ("why", NO_TEXT),
+        ("opml", "export", "no/o"),
+    ],
+)
+async def test_what_can_not_be_done_is_told_in_one_line(tmp_path: Path, call: tuple[str, ...]) -> None:
+    done = await BotProcess(tmp_path, "").call(*call)
+    assert done.code in (1, 2)
+    assert done.out == ""
+    assert len(done.err.splitlines()) == 1
+    assert done.err.startswith(("error: an argument is no UTF-8 text", "error: no entry", "error: no/o: no such file"))
