@@ -58,11 +58,13 @@ def status(as_json: bool, config: str | None) -> None:
 
 
 async def _standing(store: Store) -> Standing:
+    stuck = await store.recent(states=frozenset({DeliveryState.DEAD, DeliveryState.HELD}), limit=500)
     return Standing(
         feeds=await store.feeds(),
         destinations=await store.destination_rows(),
         counts=await store.delivery_counts(),
-        stuck=await store.recent(states=frozenset({DeliveryState.DEAD, DeliveryState.HELD}), limit=20),
+        # A digest stands for its members, here as in the counts.
+        stuck=[(delivery, title) for delivery, title in stuck if delivery.digest_id is None][:20],
     )
 
 
