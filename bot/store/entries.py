@@ -126,7 +126,7 @@ def latest(
 ) -> Sequence[Entry]:
     where, params = _shown(feeds)
     if feed is not None:
-        where, params = f"{where} AND f.id = :feed", {**params, "feed": feed}
+        where, params = f"{where} AND f.id = :feed", {**params, "feed": storable(feed)}
     if tag is None and feed is not None:
         # By the feed's own index, which a condition on its id would not find.
         where += " AND e.feed_no = (SELECT no FROM feed WHERE id = :feed)"
@@ -136,7 +136,7 @@ def latest(
         "SELECT e.*, f.id AS feed_id, f.title AS feed_title FROM entry_tag t"
         f" JOIN feed f ON f.no = t.feed_no JOIN entry e ON e.id = t.entry_id WHERE t.tag = :tag AND {where}"
         " ORDER BY t.sort_at DESC, t.entry_id DESC LIMIT :limit",
-        tag=tag,
+        tag=storable(tag),
         limit=limit,
         **params,
     )

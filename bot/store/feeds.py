@@ -9,7 +9,7 @@ from bot.core.model.feed import Feed, FeedMemory
 from bot.core.schedule import first_poll_at, poll_interval
 from bot.store import records
 from bot.store.feed_rows import to_columns
-from bot.store.sql import Row, Tx, chunks, one_of, to_ms
+from bot.store.sql import Row, Tx, chunks, one_of, storable, to_ms
 
 # A claim may take it: at its next poll, or never.
 DUE = "CASE WHEN gone_at IS NULL AND paused_at IS NULL AND stopped IS NULL THEN next_poll_at END"
@@ -190,10 +190,10 @@ def poke(tx: Tx, feed_id: str, now: datetime) -> bool:
     touched = tx.run(
         f"UPDATE feed SET next_poll_at = {tx.greatest}(:now, COALESCE(asked_until, 0))"
         " WHERE id = :id AND gone_at IS NULL",
-        id=feed_id,
+        id=storable(feed_id),
         now=to_ms(now),
     )
-    tx.run(f"UPDATE feed SET due_at = {DUE} WHERE id = :id AND lease_until IS NULL", id=feed_id)
+    tx.run(f"UPDATE feed SET due_at = {DUE} WHERE id = :id AND lease_until IS NULL", id=storable(feed_id))
     return touched > 0
 
 

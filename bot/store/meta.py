@@ -2,13 +2,13 @@
 
 from datetime import datetime, timedelta
 
-from bot.store.sql import Tx, to_ms, to_time
+from bot.store.sql import Tx, storable, to_ms, to_time
 
 EXACTNESS = timedelta(minutes=1)  # of the time of the last write; the rules that read it count in minutes and days
 
 
 def get(tx: Tx, name: str) -> str | None:
-    row = tx.row("SELECT value FROM meta WHERE name = :name", name=name)
+    row = tx.row("SELECT value FROM meta WHERE name = :name", name=storable(name))
     return None if row is None else str(row["value"])
 
 

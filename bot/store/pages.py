@@ -10,7 +10,7 @@ from bot.core.model.route import DestinationUid
 from bot.core.model.status import Delay, DeliveryRow, Totals
 from bot.store.database import Database
 from bot.store.delivery_rows import to_delivery
-from bot.store.sql import Row, Tx, Value, to_ms, to_time
+from bot.store.sql import Row, Tx, Value, storable_or_none, to_ms, to_time
 
 LATELY = timedelta(hours=24)
 DEAD_SHOWN = timedelta(days=7)
@@ -55,8 +55,8 @@ def deliveries(
     """Newest first; `before` is the id at which the last page ended."""
     terms = {
         "d.state = :state": None if state is None else state.value,
-        "d.destination_uid = :uid": destination,
-        "f.id = :feed": feed,
+        "d.destination_uid = :uid": storable_or_none(destination),
+        "f.id = :feed": storable_or_none(feed),
         "d.id < :before": before,
     }
     names = ("state", "uid", "feed", "before")

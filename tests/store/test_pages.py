@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from bot.core.model.delivery import WITHOUT_HISTORY, Dead, DeliveryState, Parked, Receipt, Sent
 from bot.core.model.feed import FeedId
 from bot.core.model.route import DestinationUid
@@ -69,3 +71,17 @@ async def test_a_destination_without_a_history_says_so_before_anybody_has_asked(
     rows = {row.destination.uid: row for row in await store.destination_rows()}
     assert (rows[mail].destination.can_look_up, rows[mail].why_not) == (False, WITHOUT_HISTORY["email"])
     assert (rows[X].destination.can_look_up, rows[X].why_not) == (None, None)
+
+
+@pytest.mark.parametrize("name", ["a\0b", "a\udcffb"])
+async def test_names_that_no_database_can_hold_are_names_of_nothing(store: Store, name: str) -> None:
+    await started(store)
+    assert not await store.poke(FeedId(name), now=NOW)
+    assert await store.meta(f"websub|{name}") is None
+    assert await store.entry(name) is None
+    assert await store.latest(tag=name) == []
+    assert await store.latest(feed=FeedId(name)) == []
+    assert await store.search([name], limit=3) == []
+    for said in ({"destination": DestinationUid(name)}, {"feed": FeedId(name)}):
+        named = {"state": None, "destination": None, "feed": None, "before": None, **said}
+        assert await store.deliveries(**named, limit=3) == []  # type: ignore[arg-type]  # as named
