@@ -108,7 +108,7 @@ class Parts:
         self.settings = settings
         self.routing.routes = settings.to_routes()
         self.outbox.introductions.named = _routed(settings)
-        self.intake.gate = HostGate(self.clock, gap=settings.polling.host_gap)
+        self.intake.gate.configure(gap=settings.polling.host_gap)
         self.intake.max_new_single = settings.delivery.max_new_single
         self.fetcher.configure(contact=settings.contact or HOME, limits=_fetch_limits(settings.polling))
         self.parser.configure(_parse_limits(settings.polling))

@@ -37,6 +37,10 @@ class HostGate:
         self._hosts: dict[str, _Host] = {}
         self._hurried: set[FeedId] = set()
 
+    def configure(self, *, gap: timedelta) -> None:
+        """Go by another gap from now on; what hosts have asked for holds."""
+        self._gap = gap.total_seconds()
+
     def hurry(self, feed_id: FeedId) -> None:
         """Let a feed's next turn come at once: its publisher asks for it, and another of its host may hang."""
         self._hurried.add(feed_id)

@@ -5,7 +5,7 @@ import os
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +70,17 @@ async def test_what_a_full_disk_kept_from_the_store_is_told_it_when_there_is_roo
         full.is_full = False
         await reloader.look()
         assert await feeds_of(parts) == ["one", "two"]
+
+
+async def test_what_a_host_has_asked_for_holds_after_a_reload(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    async with running(path) as (parts, _, reloader):
+        [feed] = [state.feed for state in await parts.store.feeds()]
+        parts.intake.gate.pause(feed.url, timedelta(hours=1))
+        path.write_text(FEED.format("one") + FEED.format("two"))
+        await reloader.look()
+        async with parts.intake.gate.turn(feed, feed.url, patient=False) as turn:
+            assert turn.put_off_until is not None
 
 
 async def test_a_file_that_changed_while_the_bot_started_is_taken_over(tmp_path: Path) -> None:
