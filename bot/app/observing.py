@@ -3,12 +3,14 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from bot.app.parts import Observers, Parts
 from bot.config.settings import Settings, reveal
+from bot.core.errors import StoreUnavailable
 from bot.core.model.delivery import Dead, Held, Parked, RetryAt, Sent, Settlement, Unknown
 from bot.core.model.feed import FeedId
 from bot.ports import Clock
@@ -139,7 +141,8 @@ class Watch:
                 asked = asyncio.create_task(self._ask_writer(parts), name="ask the writer")
 
     async def _ask_writer(self, parts: Parts) -> None:
-        await parts.store.ping()
+        with suppress(StoreUnavailable):  # an answer too: it stands not still; the loops tell what is wrong
+            await parts.store.ping()
         self._writing_since = None
 
     @property

@@ -195,6 +195,7 @@ class Store(Extras, Pages):
 
     async def set_right(self, *, now: datetime) -> None:
         """After the machine's clock was set: no time that it gave while it was wrong keeps anything waiting."""
+        self._now = now
         await self._db.write(upkeep.set_right, now, self.grace)
 
     async def waiting(self, *, now: datetime | None = None) -> int:
