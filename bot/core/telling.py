@@ -61,6 +61,8 @@ def decide_telling(
 def _slot(memory: FeedMemory, *, now: datetime, max_single: int, many: bool) -> _Slot | None:
     """When a digest is due; None: everything may go one by one."""
     last = memory.flooded_at
+    if last is not None and last > now + FLOOD_PAUSE:
+        last = None  # of a clock that has been set back since: no digest waits so long
     if last is not None and last > now:
         # Nothing passes the digest that waits, so that what follows is never older than what it brings.
         return _Slot(due_at=last, singles=0, waiting=True)

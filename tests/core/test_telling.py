@@ -64,6 +64,15 @@ def test_a_second_flood_waits_for_its_hour_and_what_follows_joins_it() -> None:
     assert after.bundle is None
 
 
+def test_a_flood_under_a_clock_that_ran_ahead_does_not_keep_what_comes_after_it_waiting() -> None:
+    _, memory = tell(FeedMemory(), 13, now=START + timedelta(days=700))
+    telling, memory = tell(memory, 2)
+    assert (telling.bundle, len(telling.items), telling.untold) == (None, 2, 0)
+    telling, _ = tell(memory, 13)
+    assert telling.bundle is not None
+    assert telling.bundle.due_at == START
+
+
 def test_a_poll_that_brings_nothing_makes_no_digest_though_one_waits() -> None:
     waiting = FeedMemory(flooded_at=START + timedelta(minutes=30), flood_size=3)
     telling, memory = tell(waiting, 0)
