@@ -66,7 +66,9 @@ class Subscription:
     def is_due(self, now: datetime) -> bool:
         """Whether to ask the hub (again)."""
         asked = datetime.fromisoformat(self.asked_at)
-        if self.ends_at is None or self.ends_at <= asked:
+        if asked > now:  # by a clock that has been set back since
+            return True
+        if self.ends_at is None or not asked < self.ends_at <= asked + LEASE:
             return now - asked >= ASK_AGAIN
         return now >= asked + (self.ends_at - asked) * RENEW_AT and now - asked >= ASK_AGAIN
 
@@ -100,8 +102,9 @@ class WebSub:
 
     async def is_pushed(self, feed_id: FeedId) -> bool:
         """Whether a hub has promised to tell us: then polls are a day apart."""
-        found = await self._load(feed_id)
-        return found is not None and found.ends_at is not None and found.ends_at > self._clock.now()
+        found, now = await self._load(feed_id), self._clock.now()
+        # No lease is longer: a later end was reckoned by a clock that has been set back since.
+        return found is not None and found.ends_at is not None and now < found.ends_at <= now + LEASE
 
     async def confirm(self, feed_id: FeedId, query: Mapping[str, str]) -> str | None:
         """Answer a hub's verification of intent; None: this was not asked for."""

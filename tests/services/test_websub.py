@@ -165,6 +165,18 @@ async def test_a_lease_that_ended_means_polling_again() -> None:
     assert not await scene.websub.is_pushed(BLOG)
 
 
+async def test_a_lease_of_a_clock_that_ran_ahead_is_none_and_asked_for_anew() -> None:
+    scene = Scene()
+    scene.clock.at += 700 * DAY
+    await scene.confirmed()
+    scene.clock.at -= 700 * DAY
+    assert not await scene.websub.is_pushed(BLOG)
+    assert await scene.look() == 2
+    assert await scene.look(later=timedelta(hours=2)) == 3  # it did not confirm
+    await scene.confirmed()
+    assert await scene.websub.is_pushed(BLOG)
+
+
 @pytest.mark.parametrize("failure", [FetchError("it refuses connections"), AddressRefused("10.0.0.1 is private"), 500])
 async def test_a_hub_that_does_not_answer_well_is_asked_again_in_an_hour(failure: FetchError | int) -> None:
     scene = Scene()
