@@ -56,9 +56,9 @@ async def _replay(
 def _moment(text: str, settings: Settings) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError as error:
+        return (moment if moment.tzinfo is not None else moment.replace(tzinfo=settings.timezone)).astimezone(UTC)
+    except (ValueError, OverflowError) as error:  # the latter: at the ends of time, in some zones
         raise UsageError(f'"{text}" is no date; write 2026-09-01 or 2026-09-01T14:00') from error
-    return (moment if moment.tzinfo is not None else moment.replace(tzinfo=settings.timezone)).astimezone(UTC)
 
 
 def _routes_named(wanted: str | None, settings: Settings) -> Sequence[Route]:

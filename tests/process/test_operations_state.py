@@ -215,3 +215,13 @@ async def test_a_feed_that_brought_nothing_new_since_its_first_poll_says_so(tmp_
         here.publish("blog", "1", "2")
         await here.once()
         assert "none yet" not in (await here.bot.call("feeds")).out
+
+
+async def test_a_replay_since_the_end_of_time_is_refused_in_words(tmp_path: Path) -> None:
+    async with Station(tmp_path) as here:
+        here.follow("blog", "1")
+        here.configure()
+        done = await here.bot.call("replay", "--since", "9999-12-31T23:59-05:00", "--dry-run")
+        assert done.code == 1
+        assert "is no date" in done.err
+        assert "Traceback" not in done.err
