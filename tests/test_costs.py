@@ -130,7 +130,7 @@ async def test_a_poll_that_found_an_entry_costs_few_statements(tmp_path: Path) -
         await here.round("new")
         await here.round("new")
         assert sum("INSERT INTO entry " in statement for statement in here.statements) == 1
-        assert len(here.statements) <= 22
+        assert len(here.statements) <= 19
 
 
 async def test_feeds_of_one_host_share_a_connection(tmp_path: Path) -> None:

@@ -36,22 +36,31 @@ class Crew:
         self._filling = asyncio.Lock()
         self._refill: asyncio.Task[None] | None = None
         self._is_full = False  # somebody may wait for room
+        self._roomy: set[str] = set()  # services of which somebody has ended since the last look
+        self._left_out: frozenset[str] = frozenset()  # services that the last claim had to pass over
         self._stopping = False
 
     @property
     def is_busy(self) -> bool:
-        return bool(self._busy)
+        """Whether somebody works, or is about to."""
+        return bool(self._busy) or self._is_refilling
 
     async def one_ended(self) -> None:
         """Wait until one of those at work has ended, if there are any."""
         if self._busy:
             await asyncio.wait(self._busy, return_when=asyncio.FIRST_COMPLETED)
+        elif self._refill is not None:
+            await self._refill
+
+    @property
+    def _is_refilling(self) -> bool:
+        return self._refill is not None and not self._refill.done()
 
     async def fill(self) -> int:
         """Start a worker for each lane that finds room; return how many were started. Raises StoreUnavailable."""
-        started = 0
+        started, more = 0, True
         async with self._filling:
-            more = True
+            self._is_full = True  # whoever ends meanwhile makes room that this may not see
             while more and not self._stopping and (room := self._room()) > 0:
                 # First one: mostly there is none. To look beside a full service is slow, if many of it are due.
                 found = await self._claim_many(1)
@@ -59,12 +68,14 @@ class Crew:
                     found += await self._claim_many(room - 1)
                 started += len(found)
                 more = bool(found)
-            self._is_full = more or bool(self._full_services())
+            self._is_full = more or bool(self._left_out)
         return started
 
     async def stop(self, within: timedelta) -> None:
         """Claim nothing more; whoever does not end in time is given up."""
         self._stopping = True
+        if self._refill is not None:
+            await asyncio.wait([self._refill], timeout=within.total_seconds())  # what it claims is at work then
         if self._busy:
             _, late = await asyncio.wait(self._busy, timeout=within.total_seconds())
             for task in late:
@@ -72,8 +83,8 @@ class Crew:
             await asyncio.gather(*late, return_exceptions=True)
 
     async def _claim_many(self, count: int) -> list[Lane]:
-        skipped = self._full_services()
-        answers = await asyncio.gather(*(self._claim(skipped) for _ in range(count)), return_exceptions=True)
+        left_out = self._left_out = self._full_services()
+        answers = await asyncio.gather(*(self._claim(left_out) for _ in range(count)), return_exceptions=True)
         lanes = [answer for answer in answers if isinstance(answer, Lane)]
         for lane in lanes:
             task = asyncio.create_task(self._work(lane), name=f"lane {lane.destination.uid}")
@@ -95,18 +106,21 @@ class Crew:
         return frozenset(service for service, count in counts.items() if count >= self._per_service)
 
     def _done(self, task: asyncio.Task[None]) -> None:
-        self._busy.pop(task, None)
+        self._roomy.add(self._busy.pop(task))
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("lane worker failed", extra={"lane": task.get_name()}, exc_info=error)
-        if self._is_full and not self._stopping and (self._refill is None or self._refill.done()):
+        if self._is_full and not self._stopping and not self._is_refilling:
             self._refill = asyncio.create_task(self._refill_all(), name="next lanes")
 
     async def _refill_all(self) -> None:
-        """Give the room to the next ones; what is due beside a full service was looked for when it became full."""
-        found = True
         with suppress(StoreUnavailable):  # the next tick says so
             async with self._filling:
-                full = self._full_services()
-                while found and not self._stopping and self._full_services() <= full and (room := self._room()) > 0:
-                    found = bool(await self._claim_many(room))
-                self._is_full = found or bool(self._full_services())
+                while self._roomy and self._is_full and not self._stopping:
+                    await self._refill_once()
+
+    async def _refill_once(self) -> None:
+        """Give the room to the next ones; what is due beside a full service was looked for when it became full."""
+        roomy, self._roomy, found = self._roomy, set(), True
+        while found and not self._stopping and roomy - self._full_services() and (room := self._room()) > 0:
+            found = bool(await self._claim_many(room))
+        self._is_full = found or bool(self._left_out)
