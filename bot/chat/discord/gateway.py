@@ -102,6 +102,7 @@ class Gateway:
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._keep_connected(), name="discord gateway")
+        self._task.add_done_callback(self._ended)
 
     async def stop(self) -> None:
         if self._task is not None:
@@ -117,6 +118,11 @@ class Gateway:
 
     def _tell(self, state: ChatState) -> None:
         self.state = state
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        """By a fault of ours, if not by a stop: nobody connects any more, and `/readyz` must say so."""
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._tell(ChatState(connected=False, why=_why(error)))
 
     async def _keep_connected(self) -> None:
         wait = FIRST_WAIT

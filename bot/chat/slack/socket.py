@@ -37,6 +37,9 @@ REFUSED_WAIT = 900.0  # seconds: a token that is refused is left alone (T29)
 LIMITED_WAIT = 30.0  # seconds: of this method Slack takes few calls a minute
 REFUSED = frozenset("invalid_auth not_authed account_inactive token_revoked token_expired missing_scope".split())
 
+# The SDK takes every answer for an object, also the page of a proxy, and reads it however deep it goes.
+_UNREADABLE = (AttributeError, KeyError, TypeError, RecursionError)
+
 _quiet = logging.getLogger("bot.chat.slack.sdk")
 _quiet.setLevel(logging.CRITICAL)  # its records hold payloads and addresses with tickets
 
@@ -78,6 +81,7 @@ class Socket:
 
     def start(self) -> None:
         self._task = self._works.start(self._keep_connected(), "slack socket")
+        self._task.add_done_callback(self._ended)
 
     async def stop(self) -> None:
         if self._task is not None:
@@ -87,6 +91,11 @@ class Socket:
         for client in tuple(self._clients):
             await self._close(client)
         self.state = ChatState(connected=False, why="stopped")
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        """By a fault of ours, if not by a stop: nobody connects any more, and `/readyz` must say so."""
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.state = ChatState(connected=False, why=f"fault in feedbell: {type(error).__name__}")
 
     async def _keep_connected(self) -> None:
         wait = FIRST_WAIT
@@ -127,8 +136,7 @@ class Socket:
             why = self._learn(error)
         except TimeoutError:
             pass
-        except (SlackClientError, aiohttp.ClientError, OSError, ValueError, AttributeError, KeyError) as error:
-            # The last two: the SDK takes every answer for an object, also the page of a proxy.
+        except (SlackClientError, aiohttp.ClientError, OSError, ValueError, *_UNREADABLE) as error:
             why = f"can't connect to Slack ({type(error).__name__})"
         await self._close(client)
         log.warning("no Slack connection", extra={"why": why})
@@ -146,12 +154,13 @@ class Socket:
     def _learn(self, error: SlackApiError) -> str:
         """Say why there is no address; note how long Slack is to be left alone."""
         found = getattr(error.response, "data", error.response)
-        word = found.get("error") if isinstance(found, Mapping) else None
+        said = found.get("error") if isinstance(found, Mapping) else None
+        word = said if isinstance(said, str) else None
         if word == "ratelimited":
             self._least_wait = LIMITED_WAIT
         if word in REFUSED:
             self._least_wait = REFUSED_WAIT
-        return f"Slack refuses the app token ({word})" if isinstance(word, str) else "Slack's answer can't be read"
+        return f"Slack refuses the app token ({word})" if word is not None else "Slack's answer can't be read"
 
     async def _watch(self, client: _Client) -> str:
         """Return why another connection is needed. The SDK notes each pong; when it came, our own clock says."""

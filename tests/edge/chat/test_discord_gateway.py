@@ -116,6 +116,20 @@ async def test_our_own_count_of_starts_holds_too(room: Room, make: Make, discord
     assert discord.gateway.identifies == 0
 
 
+async def test_a_fault_of_ours_that_ends_the_gateway_is_told(room: Room, make: Make) -> None:
+    class Faulty:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(room.store, name)
+
+        async def meta(self, name: str) -> str:
+            raise ZeroDivisionError
+
+    chat = make(store=Faulty())
+    await chat.start()
+    await until(lambda: "fault in feedbell" in chat.state().why or None)
+    assert not chat.state().connected
+
+
 async def test_a_crash_loop_starts_ever_later_and_a_good_session_ends_it(room: Room) -> None:
     clock = RoomClock()
     for _ in range(5):

@@ -88,6 +88,8 @@ async def test_a_refused_token_is_told_and_nothing_else_stands_still(
         answer("200 OK", "Content-Type: application/json", body=b'{"ok": true}'),
         answer("200 OK", "Content-Type: application/json", body=b'{"ok": true, "url": ["x"]}'),
         answer("200 OK", "Content-Type: application/json", body=b""),
+        answer("200 OK", "Content-Type: application/json", body=b'{"ok": false, "error": {"a": 1}}'),
+        answer("200 OK", "Content-Type: application/json", body=b"[" * 100_000),
         answer("429 Slow", "Content-Type: text/plain", "Retry-After: 1", body=b"slow"),
     ],
 )
