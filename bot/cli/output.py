@@ -66,15 +66,15 @@ def write_what_can_be_shown() -> None:
 class Progress:
     """A count that grows in place on a terminal; nothing elsewhere."""
 
-    def __init__(self, what: str) -> None:
-        self._what = what
+    def __init__(self, noun: str, done: str) -> None:
+        self._noun, self._done = noun, done
         self._count = 0
         self._shown = sys.stderr.isatty()
 
     def step(self, _: object) -> None:
         self._count += 1
         if self._shown:
-            click.echo(f"\r{self._count} {self._what}", nl=False, err=True)
+            click.echo(f"\r{amount(self._count, self._noun)} {self._done}", nl=False, err=True)
 
     def end(self) -> None:
         if self._shown and self._count:

@@ -33,7 +33,7 @@ def once(config: str | None) -> int:
 
     settings = settings_of(config, with_secrets=True)
     crash.arm(os.environ)
-    progress, clock = Progress("feeds polled"), SystemClock()
+    progress, clock = Progress("feed", "polled"), SystemClock()
     done = asyncio.run(run_once(settings, clock, polled=progress.step))
     progress.end()
     for line in round_lines(done, clock.now()):
