@@ -14,11 +14,14 @@ from bot.clock import SystemClock
 from bot.config.settings import Settings
 from bot.core.errors import UsageError
 from bot.core.model.delivery import Delivery, DeliveryState
+from bot.core.model.feed import FeedId
 from bot.core.model.route import DestinationUid, Route
 from bot.core.render import display_title
 from bot.services.replay import plan_replay
 from bot.store.store import Store
 from bot.version import VERSION
+
+MOST = 10_000  # entries that are looked through at once; what lies beyond must not be left out in silence
 
 
 @click.command()
@@ -42,7 +45,11 @@ async def _replay(
     store: Store, routes: Sequence[Route], start: datetime, *, dry_run: bool
 ) -> Sequence[tuple[Delivery, str]]:
     now = SystemClock().now()
-    entries = await store.entries_since(start)
+    asked = [route.feeds for route in routes]
+    only = None if None in asked else frozenset[FeedId]().union(*(feeds for feeds in asked if feeds is not None))
+    entries = await store.entries_since(start, limit=MOST + 1, feeds=only)
+    if len(entries) > MOST:
+        raise UsageError(f"there are more than {MOST:,} entries since then; name a later date, or one route")
     feeds = {state.feed.id: state.feed for state in await store.feeds()}
     titles = {entry.id: display_title(entry) for entry in entries}
     lives = [d for e in entries for d, _ in await store.deliveries_of(e.id)]

@@ -193,24 +193,16 @@ def by_id(tx: Tx, entry_ids: Iterable[int]) -> dict[int, Entry]:
     return found
 
 
-def since(tx: Tx, at: datetime, *, limit: int = 10_000) -> Sequence[Entry]:
+def since(tx: Tx, at: datetime, *, limit: int, feeds: frozenset[FeedId] | None) -> Sequence[Entry]:
     """Entries of active feeds by when they stand in time, oldest first: what `replay` goes through."""
+    where, params = _shown(feeds)
     rows = tx.rows(
-        f"{SELECT} WHERE f.gone_at IS NULL AND e.sort_at >= :at ORDER BY e.sort_at, e.id LIMIT :limit",
+        f"{SELECT} WHERE {where} AND e.sort_at >= :at ORDER BY e.sort_at, e.id LIMIT :limit",
         at=to_ms(at),
         limit=limit,
+        **params,
     )
     return [to_entry(row) for row in rows]
-
-
-def per_week(tx: Tx, feed_no: int, now: datetime, *, weeks: int = 4) -> float:
-    """How many entries a feed had each week of late."""
-    row = tx.row(
-        "SELECT COUNT(*) AS n FROM entry WHERE feed_no = :no AND sort_at > :since",
-        no=feed_no,
-        since=to_ms(now) - weeks * 7 * 86_400_000,
-    )
-    return 0.0 if row is None else int(row["n"]) / weeks
 
 
 def _shown(feeds: frozenset[FeedId] | None) -> tuple[str, dict[str, Value]]:

@@ -182,12 +182,11 @@ class Extras:
         """What the operator was told, newest first."""
         return await self._db.read(deliveries.notices, limit)
 
-    async def entries_since(self, at: datetime, *, limit: int = 10_000) -> Sequence[Entry]:
-        """Entries by when they stand in time, oldest first."""
-        return await self._db.read(entries.since, at, limit=limit)
-
-    async def entries_per_week(self, feed_no: int, *, now: datetime) -> float:
-        return await self._db.read(entries.per_week, feed_no, now)
+    async def entries_since(
+        self, at: datetime, *, limit: int, feeds: frozenset[FeedId] | None = None
+    ) -> Sequence[Entry]:
+        """The first entries by when they stand in time, oldest first; `feeds` leaves out all others."""
+        return await self._db.read(entries.since, at, limit=limit, feeds=feeds)
 
     async def sizes(self) -> Mapping[str, int]:
         """Rows of each large table, and "bytes" on disk."""

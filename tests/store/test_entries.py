@@ -63,8 +63,9 @@ async def test_an_entry_comes_back_as_it_was_stored(store: Store) -> None:
     (stored,) = await announced(store, new(whole))
     (found,) = await store.latest()
     assert found == stored
-    assert await store.entries_since(NOW - DAY) == [stored]
-    assert await store.entries_per_week(1, now=NOW + MINUTE) == 0.25
+    assert await store.entries_since(NOW - DAY, limit=5) == [stored]
+    assert await store.entries_since(NOW - DAY, limit=5, feeds=frozenset({FeedId("blog")})) == [stored]
+    assert await store.entries_since(NOW - DAY, limit=5, feeds=frozenset({FeedId("other")})) == []
 
 
 async def test_a_search_finds_every_word_in_title_text_or_tags(store: Store) -> None:
