@@ -224,8 +224,6 @@ def delivery_rules(delivery: DeliverySettings) -> DeliveryRules:
         breaker_cap=delivery.breaker_cap,
         head_of_line=delivery.head_of_line,
         probe_every=delivery.probe_every,
-        keep=delivery.park_keep,
-        keep_rows=delivery.park_keep_rows,
         max_new_single=delivery.max_new_single,
     )
 

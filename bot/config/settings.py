@@ -277,10 +277,6 @@ class Settings(Section):
         """Return the routes of the file, named routes[0], routes[1] …"""
         return tuple(nouns.to_route(route, self, number) for number, route in enumerate(self.routes))
 
-    def webhook_url(self, name: str) -> str | None:
-        """Return the address behind a webhook's NAME."""
-        return reveal(self.webhooks.get(name))
-
     def secret(self, name: str | None) -> str | None:
         """Return what FEEDBELL_SECRETS__NAME holds."""
         return reveal(self.secrets.get(name)) if name else None

@@ -46,8 +46,6 @@ class DeliveryRules:
     breaker_cap: timedelta = timedelta(minutes=15)
     head_of_line: timedelta = timedelta(minutes=15)
     probe_every: timedelta = timedelta(hours=1)
-    keep: timedelta = timedelta(days=7)  # the queue of a destination that is down
-    keep_rows: int = 1000
     max_new_single: int = 10
     backlog_after: timedelta = timedelta(minutes=5)  # due for longer than this: it was us who were away
 

@@ -187,7 +187,6 @@ def _to_fetched(
         url=str(url),
         body=body,
         content_type=headers.get("Content-Type"),
-        content_location=headers.get("Content-Location"),
         validators=validators(headers, url=str(url)),
         hops=hops,
         max_age=fresh,

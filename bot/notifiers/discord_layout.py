@@ -32,7 +32,6 @@ Json = dict[str, JsonValue]
 CONTENT = 2_000
 TITLE = 256
 DESCRIPTION = 4_096
-FOOTER = 2_048
 EMBEDS = 10
 TOTAL = 5_900  # Discord: 6,000 over all embeds; a little air for what it counts and we do not
 BODY = 1_200

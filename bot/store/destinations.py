@@ -184,7 +184,3 @@ def same_token(uid: str) -> Sequence[str]:
     """Patterns of the destinations that share the token of `uid`."""
     scheme = uid.partition(":")[0]
     return tuple(f"{name}:%" for name in SAME_TOKEN.get(scheme, (scheme,)))
-
-
-def uid_or_none(uid: str | None) -> DestinationUid | None:
-    return None if uid is None else DestinationUid(uid)

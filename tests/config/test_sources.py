@@ -105,7 +105,7 @@ def test_secrets_come_from_files_in_any_case_and_one_line_end_is_cut(tmp_path: P
     settings = read("", environ, secret_dirs=[first, second, tmp_path / "absent"])
     assert settings.slack.bot_token is not None
     assert settings.slack.bot_token.get_secret_value() == "from systemd"
-    assert settings.webhook_url("team") == "https://example.org/hook"
+    assert settings.webhooks["team"].get_secret_value() == "https://example.org/hook"
     assert settings.secret("wiki") == "two lines end"
     assert settings.email.password is not None
     assert settings.email.password.get_secret_value() == "by name"

@@ -120,7 +120,6 @@ class Fetched:
     url: str  # final
     body: bytes
     content_type: str | None
-    content_location: str | None = None
     validators: Validators
     hops: tuple[tuple[int, str], ...] = ()  # each redirect: its status and the target
     max_age: timedelta | None = None  # from Cache-Control, or Expires minus Date (P6)

@@ -6,7 +6,6 @@ import unicodedata
 ZWNJ = "\u200c"
 ZWJ = "\u200d"
 VS16 = "\ufe0f"
-KEYCAP = "\u20e3"
 
 # C0 but tab and line feed, DEL and C1, bidi embeddings, overrides and isolates, lone surrogates, non-characters.
 # Separators count as line breaks below. Zero-width joiners and variation selectors are looked at one by one.
