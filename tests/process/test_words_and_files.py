@@ -46,5 +46,5 @@ async def test_what_can_not_be_done_is_told_in_one_line(tmp_path: Path, call: tu
     assert done.code in (1, 2)
     assert done.out == ""
     assert len(done.err.splitlines()) == 1
-    told = ("error: an argument is no UTF-8 text", "error: no ", "no post tagged ")
+    told = ("error: an argument is no UTF-8 text", "error: no ", "error: no/o: ", "no post tagged ")
     assert done.err.startswith(told)
