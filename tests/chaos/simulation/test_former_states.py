@@ -28,11 +28,11 @@ def _put_back(state: bytes, folder: Path, faults: Sequence[str | None], *, step:
 
 
 def test_a_former_state_put_back_tells_nothing_twice_and_forgets_nothing(state: bytes, folder: Path) -> None:
-    assert _put_back(state, folder, CALM, step=4, seed=1) == []
+    assert _put_back(state, folder, CALM, step=5, seed=1) == []
 
 
 def test_the_same_after_messages_whose_fate_was_unknown(state: bytes, folder: Path) -> None:
-    assert _put_back(state, folder, ROUGH, step=8, seed=2) == []
+    assert _put_back(state, folder, ROUGH, step=11, seed=2) == []
 
 
 @pytest.mark.long
