@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from datetime import timedelta
 
-from bot.core.errors import StoreError, StoreUnavailable
+from bot.core.errors import StoreError
 from bot.core.model.delivery import Lane
 from bot.core.model.route import DestinationUid
 from bot.ports import Clock, Store
@@ -20,12 +20,16 @@ class LaneLeases:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
+        self._held: dict[DestinationUid, int] = {}
         self._unreleased: dict[DestinationUid, int] = {}
+        self._renewing: asyncio.Task[None] | None = None
 
     @asynccontextmanager
     async def held(self, lane: Lane, lease: timedelta) -> AsyncIterator[None]:
         uid, epoch, foreseen = lane.destination.uid, lane.destination.epoch, False
-        renewing = asyncio.create_task(self._keep(lane, lease), name=f"lease {uid}")
+        self._held[uid] = epoch
+        if self._renewing is None or self._renewing.done():
+            self._renewing = asyncio.create_task(self._renew(lease), name="leases of lanes")
         try:
             yield
             foreseen = True
@@ -33,8 +37,10 @@ class LaneLeases:
             foreseen = True
             raise
         finally:
-            renewing.cancel()
-            await asyncio.gather(renewing, return_exceptions=True)
+            self._held.pop(uid, None)
+            if not self._held and self._renewing is not None:
+                self._renewing.cancel()
+                self._renewing = None
             if foreseen:
                 await self._give_back(uid, epoch)
 
@@ -51,9 +57,12 @@ class LaneLeases:
             self._unreleased[uid] = epoch
             raise
 
-    async def _keep(self, lane: Lane, lease: timedelta) -> None:
+    async def _renew(self, lease: timedelta) -> None:
+        """Renew all that are held, each third of their time; whose is lost, learns it at its next write."""
         while True:
             await self._clock.sleep(lease / 3)
             until = self._clock.now() + lease
-            with suppress(StoreUnavailable):  # the next try is in time too
-                await self._store.renew_lane(lane.destination.uid, epoch=lane.destination.epoch, until=until)
+            renewals = [self._store.renew_lane(uid, epoch=epoch, until=until) for uid, epoch in self._held.items()]
+            for failure in await asyncio.gather(*renewals, return_exceptions=True):
+                if isinstance(failure, BaseException) and not isinstance(failure, StoreError):
+                    raise failure
