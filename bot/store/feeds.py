@@ -14,6 +14,8 @@ from bot.store.sql import Row, Tx, chunks, one_of, storable, to_ms
 # A claim may take it: at its next poll, or never.
 DUE = "CASE WHEN gone_at IS NULL AND paused_at IS NULL AND stopped IS NULL THEN next_poll_at END"
 ACTIVE = "gone_at IS NULL AND paused_at IS NULL AND stopped IS NULL"
+# Now, but no earlier than its server has asked for (P9).
+PEACE = "{0}(:now, COALESCE(asked_until, 0))"
 # What a change of the configuration is judged by; not the listings, which are most of a feed's row.
 CONFIGURED = (
     "no, id, url, interval_ms, spec, from_chat, position, gone_at, next_poll_at, last_poll_at, failures, asked_until,"
@@ -68,7 +70,8 @@ def _update(tx: Tx, row: Row, feed: Feed, position: int, now: datetime) -> None:
     if row["gone_at"] is not None:
         # It was away; like after a pause, what it says now is no flood of news (N17).
         tx.run(
-            "UPDATE feed SET gone_at = NULL, resumed_at = :now, next_poll_at = :now WHERE id = :id",
+            f"UPDATE feed SET gone_at = NULL, resumed_at = :now, next_poll_at = {PEACE.format(tx.greatest)}"
+            " WHERE id = :id",
             id=feed.id,
             now=to_ms(now),
         )
@@ -188,8 +191,7 @@ def release(tx: Tx, owner: str, no: int, epoch: int, next_poll_at: datetime | No
 
 def poke(tx: Tx, feed_id: str, now: datetime) -> bool:
     touched = tx.run(
-        f"UPDATE feed SET next_poll_at = {tx.greatest}(:now, COALESCE(asked_until, 0))"
-        " WHERE id = :id AND gone_at IS NULL",
+        f"UPDATE feed SET next_poll_at = {PEACE.format(tx.greatest)} WHERE id = :id AND gone_at IS NULL",
         id=storable(feed_id),
         now=to_ms(now),
     )
@@ -210,9 +212,13 @@ def pause(tx: Tx, feed_id: str, now: datetime) -> bool:
 
 
 def resume(tx: Tx, feed_id: str, now: datetime) -> bool:
-    """Poll it again; `resumed_at` tells detection that it was away (small print 21)."""
+    """Poll it again; `resumed_at` tells detection that it was away (small print 21).
+
+    What its server asked for still holds; only a feed that was given up is tried at once, as a person says.
+    """
     touched = tx.run(
-        "UPDATE feed SET paused_at = NULL, stopped = NULL, resumed_at = :now, next_poll_at = :now"
+        "UPDATE feed SET paused_at = NULL, stopped = NULL, resumed_at = :now,"
+        f" next_poll_at = CASE WHEN stopped IS NULL THEN {PEACE.format(tx.greatest)} ELSE :now END"
         " WHERE id = :id AND gone_at IS NULL AND (paused_at IS NOT NULL OR stopped IS NOT NULL)",
         id=feed_id,
         now=to_ms(now),

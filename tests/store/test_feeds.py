@@ -206,6 +206,20 @@ async def test_neither_a_start_nor_a_reload_polls_before_the_time_that_a_server_
     assert await store.claim_all_feeds(now=NOW + MINUTE, lease=LEASE) == []
 
 
+async def test_neither_a_pause_nor_an_absence_shortens_what_a_server_asked_for(store: Store) -> None:
+    await started(store)
+    state, until = await claimed(store), NOW + timedelta(days=1)
+    asked = change(ok=False, error="the server says 429", next_poll_at=until, asked_until=until)
+    await store.commit_intake(plan(state, feed_change=asked), urgent=True)
+    assert await store.pause_feed(state.feed.id, who="slack:U1", now=NOW)
+    assert await store.resume_feed(state.feed.id, who="slack:U1", now=NOW)
+    assert await store.next_due_at() == until
+    await store.sync_feeds([], now=NOW)
+    assert await store.next_due_at() is None
+    await store.sync_feeds([state.feed], now=NOW)
+    assert await store.next_due_at() == until
+
+
 async def test_a_feed_with_a_long_interval_is_not_polled_early_by_a_start(store: Store) -> None:
     weekly = feed(interval=timedelta(days=7))
     await store.sync_feeds([weekly], now=NOW)
