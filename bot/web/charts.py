@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta
 
 from bot.core.model.status import Delay
 from bot.telemetry.polls import Polls
@@ -52,6 +52,7 @@ class Column:
 
 
 def entries_chart(weeks: Sequence[tuple[datetime, int]], at: Moments) -> Chart:
+    at = _in_utc(at)
     columns = [
         Column(
             values=(("main", count),), caption=f"Week of {at.day(week)}: {plural_entries(count)}", label=at.month(week)
@@ -62,14 +63,14 @@ def entries_chart(weeks: Sequence[tuple[datetime, int]], at: Moments) -> Chart:
     return draw("Entries by week", summary, columns)
 
 
-def delay_chart(delays: Sequence[Delay], at: Moments, *, days: int, zone: tzinfo) -> Chart:
+def delay_chart(delays: Sequence[Delay], at: Moments, *, days: int) -> Chart:
     """Each of the last days has its place, also those on which nothing was sent."""
-    known = {one.day.astimezone(zone).date(): one for one in delays}
+    at = _in_utc(at)
+    known = {one.day.date(): one for one in delays}
     columns = []
     for back in reversed(range(days)):
-        day = at.now - timedelta(days=back)
-        found = known.get(day.astimezone(zone).date())
-        columns.append(_delay_column(found, day, at))
+        day = at.now.astimezone(UTC) - timedelta(days=back)
+        columns.append(_delay_column(known.get(day.date()), day, at))
     longest = max((one.longest for one in delays), default=timedelta(0))
     middle = sorted(one.median for one in delays)[len(delays) // 2] if delays else timedelta(0)
     return draw("From due to sent", f"{_short(middle)} on a usual day, {_short(longest)} at most", columns)
@@ -103,6 +104,11 @@ def draw(title: str, summary: str, columns: Sequence[Column]) -> Chart:
         for number, column in enumerate(columns)
     )
     return Chart(title=title, summary=summary, bars=bars, labels=_labels(columns, slot))
+
+
+def _in_utc(at: Moments) -> Moments:
+    """The store counts by days of UTC: in any other zone they would begin the evening before, or have another name."""
+    return Moments(now=at.now, zone=UTC)
 
 
 def _labels(columns: Sequence[Column], slot: float) -> tuple[Label, ...]:

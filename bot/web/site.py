@@ -81,7 +81,7 @@ class Site:
         delays = await self._ask.delays_by_day(now=now, days=DAYS)
         polls = self._parts.polls() if self._parts.polls else ()
         found = [entries_chart(weeks, at)] if any(count for _, count in weeks) else []
-        found += [delay_chart(delays, at, days=DAYS, zone=self._zone())] if delays else []
+        found += [delay_chart(delays, at, days=DAYS)] if delays else []
         return [*found, *([polls_chart(polls, at)] if polls else [])]
 
     async def feeds(self, request: web.Request) -> web.Response:

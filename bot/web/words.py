@@ -26,6 +26,8 @@ OUTCOMES = {
     "absent": "not there: it had not arrived",
     "parked": "destination parked",
     "rejected": "rejected",
+    "held": "may have arrived: waits for you",
+    "unchanged": "nothing to change",
     "dead": "given up",
 }
 

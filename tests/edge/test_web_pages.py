@@ -8,16 +8,17 @@ from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import aiohttp
 import pytest
 
 from bot.core.model.delivery import Delivery, DeliveryKind, DeliveryState
 from bot.core.model.route import DestinationUid
-from bot.core.model.status import Totals
+from bot.core.model.status import Delay, Totals
 from bot.telemetry.polls import Polls
 from bot.web import words
-from bot.web.charts import Column, draw, polls_chart
+from bot.web.charts import Column, delay_chart, draw, entries_chart, polls_chart
 from bot.web.moments import Moments, in_words
 from tests.edge.web_bot import Bot, serve
 from tests.edge.web_facts import FEED, HOSTILE, NOW, entry_of, feed_states, inbox_messages
@@ -288,6 +289,19 @@ def test_feeds_and_destinations_are_called_what_they_are() -> None:
 def test_moments_are_told_from_now(span: int, shown: str) -> None:
     assert Moments(now=NOW, zone=UTC).ago(NOW - timedelta(seconds=span)) == shown
     assert in_words(timedelta(seconds=59)) == "59 seconds"
+
+
+@pytest.mark.parametrize("zone", ["America/Los_Angeles", "UTC", "Pacific/Auckland"])
+def test_days_and_weeks_of_charts_have_the_same_names_in_every_zone(zone: str) -> None:
+    now = datetime(2026, 10, 25, 22, 30, tzinfo=UTC)
+    at = Moments(now=now, zone=ZoneInfo(zone))
+    today = Delay(
+        day=datetime(2026, 10, 25, tzinfo=UTC), median=timedelta(seconds=1), longest=timedelta(seconds=2), count=3
+    )
+    days = [bar.caption.partition(":")[0] for bar in delay_chart([today], at, days=3).bars]
+    assert days == ["23 Oct 2026", "24 Oct 2026", "25 Oct 2026"]
+    assert "3 messages" in delay_chart([today], at, days=3).bars[-1].caption
+    assert entries_chart([(datetime(2026, 10, 19, tzinfo=UTC), 2)], at).bars[0].caption.startswith("Week of 19 Oct")
 
 
 def test_a_chart_stacks_its_values_and_shows_also_one_of_many() -> None:
