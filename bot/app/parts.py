@@ -13,6 +13,7 @@ from bot.app.platforms import HOME, build_notifiers
 from bot.config.settings import DeliverySettings, PollingSettings, Settings
 from bot.core.errors import ConfigError
 from bot.core.model.delivery import Owed
+from bot.core.model.feed import FeedId
 from bot.core.model.message import Message
 from bot.core.model.route import DestinationUid, OnUnknown
 from bot.core.render import Template, render_owed
@@ -67,7 +68,13 @@ class Parts:
         self._session = session
         self._key = key
         self._instead = instead
-        self.fetcher = HttpFetcher(clock=clock, contact=settings.contact or HOME, limits=_fetch_limits(polling))
+        self._subscribers = subscribers_of(settings)
+        self.fetcher = HttpFetcher(
+            clock=clock,
+            contact=settings.contact or HOME,
+            limits=_fetch_limits(polling),
+            subscribers=lambda feed: self._subscribers.get(feed, 1),  # one added in chat goes where it was asked for
+        )
         self.parser = GuardedParser(_parse_limits(polling))
         self.routing = Routing(store, settings.to_routes())
         self.intake = Intake(
@@ -107,6 +114,7 @@ class Parts:
         self.outbox.means = self._means(settings)
         self.settings = settings
         self.routing.routes = settings.to_routes()
+        self._subscribers = subscribers_of(settings)
         self.outbox.introductions.named = _routed(settings)
         self.intake.gate.configure(gap=settings.polling.host_gap)
         self.intake.max_new_single = settings.delivery.max_new_single
@@ -181,6 +189,21 @@ def destinations_of(settings: Settings) -> tuple[DestinationUid, ...]:
     routed = (uid for route in settings.to_routes() for uid in route.to)
     ops = (DestinationUid(settings.ops),) if settings.ops is not None else ()
     return tuple(dict.fromkeys((*routed, *ops)))
+
+
+def subscribers_of(settings: Settings) -> Mapping[FeedId, int]:
+    """How many destinations the file gives each feed to: its server is told, to see whom one poll is for (P13)."""
+    everything: set[DestinationUid] = set()
+    named: dict[FeedId, set[DestinationUid]] = {}
+    for route in settings.to_routes():
+        if route.feeds is None:
+            everything.update(route.to)
+        for feed_id in route.feeds or ():
+            named.setdefault(feed_id, set()).update(route.to)
+    return {
+        FeedId(feed.id): max(1, len(everything | named[FeedId(feed.id)] if feed.id in named else everything))
+        for feed in settings.feeds
+    }
 
 
 def _routed(settings: Settings) -> frozenset[DestinationUid]:
