@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from bot.core.model.delivery import Dead, Delivery, Destination, Held, Parked, RetryAt, Sent, Settlement
+from bot.core.model.delivery import Dead, Delivery, DeliveryKind, Destination, Held, Parked, RetryAt, Sent, Settlement
 from bot.core.model.plan import Notice
 
 
@@ -21,7 +21,7 @@ def notices_of(
                     f"Put it right, then run `feedbell resume {uid}`; it is also looked at every hour.",
                 ),
             )
-        case Dead():
+        case Dead() if delivery.kind is not DeliveryKind.EDIT:  # nobody misses a correction of what is gone
             return (
                 Notice(
                     key=f"dead|{uid}|{_hour(now)}",

@@ -37,6 +37,11 @@ def test_the_dead_of_one_destination_are_told_once_an_hour() -> None:
     assert told(Dead(why="a"))[0].key != told(Dead(why="a"), now=NOW + timedelta(minutes=60))[0].key
 
 
+def test_a_correction_that_found_nothing_to_change_is_no_message_that_was_lost() -> None:
+    edit = replace(DELIVERY, kind=DeliveryKind.EDIT)
+    assert notices_of(Dead(why="message_not_found"), edit, SLACK, now=NOW) == ()
+
+
 def test_each_held_message_is_told() -> None:
     assert DELIVERY.idem in told(Held(why="no history"))[0].key
 
