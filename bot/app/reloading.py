@@ -5,6 +5,7 @@ import logging
 import os
 import signal
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 from bot.app.parts import Parts
@@ -13,8 +14,11 @@ from bot.config.load import load, missing_secrets
 from bot.config.reload import diff, needs_restart
 from bot.config.settings import Settings
 from bot.core.errors import ConfigError
+from bot.ports import Clock
 
 log = logging.getLogger(__name__)
+
+SETTLED = timedelta(milliseconds=900)  # without a change, until somebody has surely finished writing
 
 Stamp = tuple[int, int, int] | None
 
@@ -25,11 +29,13 @@ class Asked:
     It listens from its making on: a signal that comes while the state is still being opened must not end the bot.
     """
 
-    def __init__(self, path: Path, wake: Callable[[], None]) -> None:
+    def __init__(self, path: Path, clock: Clock, wake: Callable[[], None]) -> None:
         self.path = path
-        self.seen = stamp_of(path)
         self.again = False
+        self._clock = clock
         self._wake = wake
+        self._read = stamp_of(path)
+        self._found: tuple[Stamp, float] = (self._read, 0.0)  # the newest state of the file, and since when it is so
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._ask)
 
     def _ask(self) -> None:
@@ -37,11 +43,18 @@ class Asked:
         self._wake()
 
     def take(self) -> bool:
-        """Whether to read it now: asked for, or the file is another one than the last time."""
-        stamp, again = stamp_of(self.path), self.again
-        is_changed = stamp != self.seen
-        self.seen, self.again = stamp, False
-        return again or is_changed
+        """Whether to read it now: asked for, or the file is another one than the last time, and stays so.
+
+        Half a file may be a whole configuration, of fewer routes: what is owed to the others would be given up.
+        """
+        stamp, now = stamp_of(self.path), self._clock.monotonic()
+        if stamp != self._found[0]:
+            self._found = (stamp, now)
+        is_written = stamp != self._read and now - self._found[1] >= SETTLED.total_seconds()
+        if not self.again and not is_written:
+            return False
+        self._read, self.again = stamp, False
+        return True
 
 
 class Reloader:

@@ -47,7 +47,7 @@ async def run(settings: Settings, clock: Clock, *, path: Path) -> int:
     redactor = start_logging(settings)
     wakers, stopping = Wakers(clock), asyncio.Event()
     stop_on_signals(stopping, wakers.wake)
-    asked = Asked(path, wakers.wake)
+    asked = Asked(path, clock, wakers.wake)
     watch, mailbox = Watch(clock, Metrics(VERSION)), Mailbox()
     async with (
         opened(settings, clock, exclusive=True) as store,

@@ -13,10 +13,11 @@ import pytest
 
 from bot.app.parts import Observers, Parts, built, opened
 from bot.app.preparing import prepare
-from bot.app.reloading import Asked, Reloader
+from bot.app.reloading import SETTLED, Asked, Reloader
 from bot.clock import SystemClock
 from bot.config.load import load
 from bot.core.errors import StoreUnavailable
+from tests.chat_room import RoomClock
 
 FEED = '[[feeds]]\nid = "{0}"\nurl = "http://127.0.0.1:9/{0}.xml"\n'
 
@@ -42,16 +43,24 @@ def _nothing(*_: object) -> None:
 
 
 @asynccontextmanager
-async def running(path: Path) -> AsyncIterator[tuple[Parts, Full, Reloader]]:
+async def running(path: Path) -> AsyncIterator[tuple[Parts, Full, Reloader, RoomClock]]:
+    hand = RoomClock()
     path.write_text(FEED.format("one"))
     settings, clock = load(path, {}), SystemClock()
-    asked = Asked(path, _nothing)
+    asked = Asked(path, hand, _nothing)
     async with opened(settings, clock, exclusive=True) as store:
         full: Any = Full(store)
         observers = Observers(polled=_nothing, sent=_nothing)
         async with built(settings, clock, full, observers=observers, wake=_nothing) as parts:
             await prepare(parts)
-            yield parts, full, Reloader(parts, asked, wake=_nothing, applied=_nothing, refused=_nothing)
+            yield parts, full, Reloader(parts, asked, wake=_nothing, applied=_nothing, refused=_nothing), hand
+
+
+async def write(path: Path, text: str, reloader: Reloader, clock: RoomClock) -> None:
+    """Write a file and let so much time pass that it counts at the next look."""
+    path.write_text(text)
+    await reloader.look()
+    clock.advance(SETTLED)
 
 
 async def feeds_of(parts: Parts) -> list[str]:
@@ -60,8 +69,8 @@ async def feeds_of(parts: Parts) -> list[str]:
 
 async def test_what_a_full_disk_kept_from_the_store_is_told_it_when_there_is_room(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
-    async with running(path) as (parts, full, reloader):
-        path.write_text(FEED.format("one") + FEED.format("two"))
+    async with running(path) as (parts, full, reloader, clock):
+        await write(path, FEED.format("one") + FEED.format("two"), reloader, clock)
         full.is_full = True
         for _ in range(2):
             with pytest.raises(StoreUnavailable):
@@ -72,12 +81,25 @@ async def test_what_a_full_disk_kept_from_the_store_is_told_it_when_there_is_roo
         assert await feeds_of(parts) == ["one", "two"]
 
 
+async def test_a_file_that_is_still_being_written_is_not_taken_over(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    async with running(path) as (parts, _, reloader, clock):
+        whole = FEED.format("one") + FEED.format("two") + FEED.format("three")
+        for part in ("", FEED.format("one"), FEED.format("one") + FEED.format("two"), whole):
+            await write(path, part, reloader, clock)
+            if part != whole:
+                clock.advance(-SETTLED / 2)
+            assert await feeds_of(parts) == ["one"]
+        await reloader.look()
+        assert await feeds_of(parts) == ["one", "two", "three"]
+
+
 async def test_what_a_host_has_asked_for_holds_after_a_reload(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
-    async with running(path) as (parts, _, reloader):
+    async with running(path) as (parts, _, reloader, clock):
         [feed] = [state.feed for state in await parts.store.feeds()]
         parts.intake.gate.pause(feed.url, timedelta(hours=1))
-        path.write_text(FEED.format("one") + FEED.format("two"))
+        await write(path, FEED.format("one") + FEED.format("two"), reloader, clock)
         await reloader.look()
         async with parts.intake.gate.turn(feed, feed.url, patient=False) as turn:
             assert turn.put_off_until is not None
@@ -86,9 +108,12 @@ async def test_what_a_host_has_asked_for_holds_after_a_reload(tmp_path: Path) ->
 async def test_a_file_that_changed_while_the_bot_started_is_taken_over(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     path.write_text(FEED.format("one"))
-    asked = Asked(path, _nothing)
+    clock = RoomClock()
+    asked = Asked(path, clock, _nothing)
     assert not asked.take()
     path.write_text(FEED.format("another"))
+    assert not asked.take()
+    clock.advance(SETTLED)
     assert asked.take()
     assert not asked.take()
 
@@ -96,7 +121,7 @@ async def test_a_file_that_changed_while_the_bot_started_is_taken_over(tmp_path:
 async def test_a_signal_that_comes_before_the_state_is_open_is_remembered(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     path.write_text(FEED.format("one"))
-    asked = Asked(path, _nothing)
+    asked = Asked(path, RoomClock(), _nothing)
     os.kill(os.getpid(), signal.SIGHUP)
     for _ in range(100):
         await asyncio.sleep(0)
