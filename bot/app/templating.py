@@ -41,7 +41,11 @@ _NODES = (
     *(nodes.CondExpr, nodes.Tuple, nodes.List, nodes.Getitem, nodes.Slice, nodes.Getattr, nodes.Add, nodes.Sub),
     *(nodes.Keyword, nodes.Neg),
 )
-_FAILURES = (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError)
+# Of the library's own checks the AssertionError, of Python's reading of what the library writes the SyntaxError.
+_FAILURES = (
+    *(TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError),
+    *(AssertionError, SyntaxError),
+)
 _SAMPLES = (
     Words(
         title="A title",

@@ -130,6 +130,10 @@ def test_a_place_holder_that_a_filter_cuts_leaves_nothing_behind() -> None:
         ("a\n{{ body }}", "short.j2:2:1: error: body is a function: write body(…)"),
         ("{{ [bold] | join }}", "bold is a function: write bold(…)"),
         ("{{ -title }}", "short.j2:1:1: error: "),
+        ("{{ title | truncate(-5) }}", "short.j2:1:1: error: expected length >= 3"),
+        ("{{ title | default(boolean=true, boolean=false) }}", "keyword argument repeated"),
+        ("{% for x in tags %}" * 25 + "{% endfor %}" * 25, "too many statically nested blocks"),
+        ("{% if title %}" * 150 + "{% endif %}" * 150, "too many levels of indentation"),
     ],
 )
 def test_mistakes_are_told_with_their_line(source: str, words: str) -> None:
@@ -162,6 +166,12 @@ def test_what_fails_for_one_entry_alone_leaves_that_its_own_look(caplog: pytest.
     long = entry(title="a" * 900, summary_html="word " * 700)
     assert laid_out("{% for c in summary %}{{ c }}{% endfor %}", long) == ()
     assert "template failed" in caplog.text
+
+
+def test_a_length_that_only_a_short_title_makes_impossible_costs_no_message() -> None:
+    source = "{{ title | truncate(title | length - 4) }}"
+    assert lines(source) == ["A title"]
+    assert laid_out(source, entry(title="Hi")) == ()
 
 
 @pytest.mark.parametrize("name", sorted(READY_TEMPLATES))
