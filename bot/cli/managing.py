@@ -112,10 +112,12 @@ def doctor(config: str | None) -> None:
         "sqlite": sqlite3.sqlite_version,
         "configuration": str(config_path(config)),
     }
-    settings = settings_of(config)
-    facts |= _configured(settings)
-    facts |= ask(settings, _stored)
-    print_table([{"what": name, "is": value} for name, value in facts.items()], empty="")
+    try:
+        settings = settings_of(config)
+        facts |= _configured(settings)
+        facts |= ask(settings, _stored)
+    finally:  # what is wrong with the file or the state is a part of the report, and follows
+        print_table([{"what": name, "is": value} for name, value in facts.items()], empty="")
 
 
 def _configured(settings: Settings) -> dict[str, str]:

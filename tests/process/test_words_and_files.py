@@ -48,3 +48,11 @@ async def test_what_can_not_be_done_is_told_in_one_line(tmp_path: Path, call: tu
     assert len(done.err.splitlines()) == 1
     told = ("error: an argument is no UTF-8 text", "error: no ", "error: no/o: ", "no post tagged ")
     assert done.err.startswith(told)
+
+
+async def test_a_report_about_a_broken_configuration_says_what_it_can_and_what_is_broken(tmp_path: Path) -> None:
+    bot = BotProcess(tmp_path, '[[feeds]]\nid = "blog"\nurll = "https://blog.example.org/"\n')
+    report = await bot.call("doctor")
+    assert report.code == 78
+    assert "sqlite" in report.out
+    assert "config.toml:3:1: error: feeds[0].urll" in report.err
