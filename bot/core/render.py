@@ -44,6 +44,8 @@ EASTMOST = timedelta(hours=14)  # where on earth a day begins first
 # 10:00 (Hawaii). This much later, all of them are on the day that was meant.
 TO_THE_DAY = timedelta(hours=13)
 
+_LAST = datetime.max.replace(tzinfo=UTC) - TO_THE_DAY  # of all days; a feed may name it
+
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
@@ -323,7 +325,7 @@ def _published_json(entry: Entry) -> str | None:
 
 
 def _day_of(at: datetime) -> date:
-    return (at.astimezone(UTC) + TO_THE_DAY).date()
+    return (min(at.astimezone(UTC), _LAST) + TO_THE_DAY).date()
 
 
 def _words(at: date) -> str:

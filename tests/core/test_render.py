@@ -66,6 +66,14 @@ def test_tomorrow_is_a_day_already_where_the_author_lives() -> None:
     assert display_date(shown, timezone=NEW_YORK) == "17 Sep 2026"
 
 
+def test_the_last_day_of_all_is_a_date_like_any_other() -> None:
+    shown = entry(published=datetime(9999, 12, 31, 11, tzinfo=UTC), date_only=True)
+    assert display_date(shown, timezone=BERLIN) == display_date(
+        entry(published=datetime(2999, 1, 1, tzinfo=UTC), date_only=True), timezone=BERLIN
+    )
+    assert entry_record(shown)["published"] == "9999-12-31"
+
+
 def test_without_a_date_the_update_counts_and_without_that_nothing_is_made_up() -> None:
     updated = datetime(2026, 9, 15, 8, tzinfo=UTC)
     assert display_date(entry(published=None, updated=updated), timezone=ZoneInfo("UTC")) == "15 Sep 2026 08:00 UTC"
