@@ -10,7 +10,7 @@ from bot.core.model.entry import Entry
 from bot.core.model.feed import FeedId
 from bot.services.inspect import verdicts_of
 from bot.telemetry.metrics import Sample
-from bot.web.health import Alive, Ready, is_overdue
+from bot.web.health import Alive, Ready
 from bot.web.live import Live
 from bot.web.parts import Handler, InboxMessage, Verdict, WebParts, WebSub
 from bot.web.server import Running, make_app, start
@@ -78,16 +78,18 @@ class _Facts:
         return Alive(since_tick=self._watch.since_tick, write_blocked=self._watch.write_blocked)
 
     async def ready(self) -> Ready:
-        waiting = await self._parts.store.overdue(now=self._parts.clock.now())
+        now = self._parts.clock.now()
+        waiting = await self._parts.store.overdue(now=now)
         return Ready(
-            feeds=await self._parts.store.feeds(),
+            late=await self._parts.store.late_feeds(now=now),
             oldest_waiting_at=min((at for _, at in waiting), default=None),
             chat=self._chat(),
         )
 
     async def metrics(self) -> tuple[bytes, str]:
         store, now = self._parts.store, self._parts.clock.now()
-        feeds, totals, waiting = await store.feeds(), await store.totals(now=now), await store.overdue(now=now)
+        counts, totals = await store.feed_counts(now=now), await store.totals(now=now)
+        waiting = await store.overdue(now=now)
         oldest = min((at for _, at in waiting), default=now)
         for _ in range(self._parts.parser.killed - self._killed):
             self._watch.metrics.parser_killed("document")
@@ -95,9 +97,9 @@ class _Facts:
         self._watch.metrics.chat({name: why is None for name, why in self._chat().items()})
         return self._watch.metrics.expose(
             Sample(
-                feeds=len(feeds),
-                feeds_failing=sum(state.error is not None for state in feeds),
-                feeds_overdue=sum(is_overdue(state, now=now) for state in feeds),
+                feeds=counts.feeds,
+                feeds_failing=counts.failing,
+                feeds_overdue=counts.late,
                 entries=totals.entries,
                 waiting=totals.waiting,
                 oldest_waiting=now - oldest,

@@ -174,6 +174,13 @@ class Extras:
     async def delivery_counts(self) -> Mapping[DeliveryState, int]:
         return await self._db.read(status.delivery_counts)
 
+    async def feed_counts(self, *, now: datetime) -> status.FeedCounts:
+        """Without reading what is known of each: metrics are asked for often, of many feeds."""
+        return await self._db.read(status.feed_counts, now)
+
+    async def late_feeds(self, *, now: datetime) -> Sequence[tuple[FeedId, datetime]]:
+        return await self._db.read(status.late_feeds, now)
+
     async def overdue(self, *, now: datetime) -> Sequence[tuple[DestinationUid, datetime]]:
         """For each destination that nothing parks: since when its oldest due delivery waits."""
         return await self._db.read(status.overdue, now)

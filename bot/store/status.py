@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from bot.core.model.delivery import WITHOUT_HISTORY, DeliveryState, Destination
+from bot.core.model.feed import FeedId
 from bot.core.model.route import DestinationUid
 from bot.store import destinations
 from bot.store.delivery_rows import to_destination
@@ -23,6 +24,38 @@ class DestinationRow:
     held: int
     dead: int
     oldest_due_at: datetime | None
+
+
+LATE = "paused_at IS NULL AND stopped IS NULL AND :now - next_poll_at > 3 * interval_ms"
+MANY_LATE = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedCounts:
+    """`late`: due for three of its intervals, neither paused nor stopped, and nobody has polled it."""
+
+    feeds: int = 0
+    failing: int = 0
+    late: int = 0
+
+
+def feed_counts(tx: Tx, now: datetime) -> FeedCounts:
+    row = tx.row(
+        f"SELECT COUNT(*) AS feeds, COUNT(error) AS failing, COUNT(CASE WHEN {LATE} THEN 1 END) AS late FROM feed"
+        " WHERE gone_at IS NULL",
+        now=to_ms(now),
+    )
+    return FeedCounts() if row is None else FeedCounts(**row)
+
+
+def late_feeds(tx: Tx, now: datetime) -> Sequence[tuple[FeedId, datetime]]:
+    """Late feeds, the first hundred of them, with the time at which each was due (for `/readyz`)."""
+    rows = tx.rows(
+        f"SELECT id, next_poll_at FROM feed WHERE gone_at IS NULL AND {LATE} ORDER BY next_poll_at, no LIMIT :limit",
+        now=to_ms(now),
+        limit=MANY_LATE,
+    )
+    return [(FeedId(row["id"]), to_time(row["next_poll_at"])) for row in rows]
 
 
 def destination_rows(tx: Tx) -> Sequence[DestinationRow]:

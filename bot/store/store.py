@@ -122,7 +122,8 @@ class Store(Extras, Pages):
         return await self._db.read(status.next_due_at)
 
     async def feeds(self) -> Sequence[FeedState]:
-        return self._states(await self._db.read(feeds.active))
+        # Made where they are read: of many feeds it would hold up the loop.
+        return await self._db.read(lambda tx: self._states(feeds.active(tx)))
 
     def _states(self, rows: Sequence[Row]) -> Sequence[FeedState]:
         return [to_state(row, self._feeds) for row in rows]

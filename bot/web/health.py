@@ -4,11 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from bot.core.model.feed import FeedState
+from bot.core.model.feed import FeedId
 
 TICK_LIMIT = timedelta(seconds=60)  # the loop looks for due work far more often
 WRITER_LIMIT = timedelta(seconds=30)
-OVERDUE_INTERVALS = 3
 WAITING_LIMIT = timedelta(minutes=15)
 
 
@@ -24,7 +23,7 @@ class Alive:
 class Ready:
     """What the store and the chat connections say."""
 
-    feeds: Sequence[FeedState] = ()
+    late: Sequence[tuple[FeedId, datetime]] = ()  # feeds that nobody has polled, and when they were due
     oldest_waiting_at: datetime | None = None  # when the first delivery that nothing parks, and isn't sent, fell due
     chat: Mapping[str, str | None] | None = None  # each configured connection: why it is down, None where it is up
 
@@ -52,22 +51,11 @@ def alive(facts: Alive) -> Verdict:
 
 def ready(facts: Ready, *, now: datetime) -> Verdict:
     """Red where somebody should look: a failed poll is a poll, and a feed that is silent for months is well."""
-    reasons = [
-        f"feed {state.feed.id} has been due for {_words(now - state.next_poll_at)} and was not polled"
-        for state in facts.feeds
-        if is_overdue(state, now=now)
-    ]
+    reasons = [f"feed {feed} has been due for {_words(now - due_at)} and was not polled" for feed, due_at in facts.late]
     if facts.oldest_waiting_at is not None and now - facts.oldest_waiting_at > WAITING_LIMIT:
         reasons.append(f"a delivery has been waiting for {_words(now - facts.oldest_waiting_at)}")
     reasons += [f"{name} is not connected: {why}" for name, why in (facts.chat or {}).items() if why is not None]
     return Verdict(reasons=tuple(reasons))
-
-
-def is_overdue(state: FeedState, *, now: datetime) -> bool:
-    """Whether nobody has polled a feed that is neither paused nor gone, for three of its intervals after it was due."""
-    if state.paused_at is not None or state.stopped is not None:
-        return False
-    return now - state.next_poll_at > OVERDUE_INTERVALS * state.feed.interval
 
 
 def _words(span: timedelta) -> str:

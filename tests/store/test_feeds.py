@@ -6,6 +6,7 @@ import pytest
 
 from bot.core.errors import LeaseLost
 from bot.core.model.feed import FeedAuth, FeedId, FeedMemory, Validators
+from bot.store.status import FeedCounts
 from bot.store.store import Store, open_store
 from tests.store.builders import LEASE, MINUTE, NOW, change, claimed, entry, feed, key_of, new, plan, started
 
@@ -228,3 +229,19 @@ async def test_a_feed_with_a_long_interval_is_not_polled_early_by_a_start(store:
     await store.commit_intake(plan(state, feed_change=week), urgent=True)
     await store.sync_feeds([weekly], now=NOW + MINUTE)
     assert await store.next_due_at() == NOW + timedelta(days=7)
+
+
+async def test_a_feed_is_late_when_nobody_polled_it_for_three_intervals_and_should_have(store: Store) -> None:
+    await started(store)
+    state = await claimed(store, at=NOW)
+    await store.commit_intake(plan(state, at=NOW, feed_change=change(ok=False, at=NOW, error="HTTP 500")), urgent=True)
+    (state,) = await store.feeds()
+    due, patience = state.next_poll_at, 3 * state.feed.interval
+    assert await store.feed_counts(now=due + patience) == FeedCounts(feeds=1, failing=1)
+    assert await store.late_feeds(now=due + patience) == []
+    later = due + patience + MINUTE
+    assert await store.feed_counts(now=later) == FeedCounts(feeds=1, failing=1, late=1)
+    assert await store.late_feeds(now=later) == [(FeedId("blog"), due)]
+    await store.pause_feed(FeedId("blog"), who="slack:U1", now=later)
+    assert await store.feed_counts(now=later) == FeedCounts(feeds=1, failing=1)
+    assert await store.late_feeds(now=later) == []
