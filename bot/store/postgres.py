@@ -9,6 +9,7 @@ from typing import Any
 
 import psycopg
 from psycopg import errors
+from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import dict_row
 
 from bot.core.errors import StoreError, StoreUnavailable, StoreUnusable
@@ -127,6 +128,7 @@ def open_postgres(url: str) -> tuple[PostgresEngine, datetime | None]:
 
     Several processes may do so at once. Raises StoreUnavailable, StoreUnusable. Blocks: call it in a thread.
     """
+    _check_address(url)
     engine = PostgresEngine(url)
     try:
         connection = engine.connect(readonly=False)
@@ -137,6 +139,17 @@ def open_postgres(url: str) -> tuple[PostgresEngine, datetime | None]:
             connection.close()
     except psycopg.Error as error:
         raise engine.to_error(error) from error
+
+
+def _check_address(url: str) -> None:
+    """The library repeats what it can't read of an address, or all of it; the password may be in there."""
+    try:
+        conninfo_to_dict(url)
+    except psycopg.Error as error:
+        words = re.sub(r'".*"', '"…"', " ".join(str(error).split()))
+        raise StoreUnusable(
+            f"PostgreSQL can't read the address of the state: {words}; in a password % is %25, @ is %40, / is %2F"
+        ) from None
 
 
 def _bring_up(connection: PostgresConnection) -> None:

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from bot.core.errors import StoreUnavailable, UsageError
+from bot.core.errors import StoreUnavailable, StoreUnusable, UsageError
 from bot.core.model.route import DestinationUid
 from bot.store.store import Store, open_store
 from tests.store.builders import LEASE, NOW, OPS, announced, entry, new, plan, started
@@ -18,6 +18,24 @@ async def replicas(url: str, count: int) -> list[Store]:
 
 async def closed(stores: list[Store]) -> None:
     await asyncio.gather(*(store.close(now=NOW) for store in stores))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://u:s3c%zzretpw@h/d",
+        "postgresql://u:s3cretpw%00@h/d",
+        "postgresql://u:s3cretpw@[::1/d",
+        "postgresql://u:s3cretpw@[::1]x/d",
+        'postgresql://u:s3cr"etpw@[]/d',
+        "postgresql://u@h/d?password=s3c%zzretpw",
+    ],
+)
+async def test_an_address_that_cannot_be_read_is_refused_without_its_password(url: str) -> None:
+    with pytest.raises(StoreUnusable, match="can't read the address") as caught:
+        await open_store(url)
+    assert not any(part in str(caught.value) for part in ("s3c", "etpw"))
+    assert caught.value.__cause__ is None
 
 
 @pytest.mark.parametrize("count", [3, 8])
