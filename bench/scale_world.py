@@ -26,13 +26,13 @@ _LINK = re.compile(rb"https://site(\d+)\.example/(\d+)/")
 
 
 class ScaleWorld(World):
-    """Feeds by number; `SHORT` forms of them, so that a hundred thousand are read in minutes."""
+    """Feeds by number, in their short form, so that a hundred thousand are read in minutes."""
 
     def __init__(self, feeds: int) -> None:
         super().__init__()
         self.last = array("d", bytes(8 * feeds))
         self.gaps = array("d")
-        self.planned = False
+        self.planned_at = float("inf")
         self.plan: dict[int, list[float]] = {}
         self.fetched: dict[tuple[int, int], float] = {}
         self.told: defaultdict[tuple[int, int], list[float]] = defaultdict(list)
@@ -56,11 +56,11 @@ class ScaleWorld(World):
         for turn in range(intervals):
             for number in dice.sample(range(len(self.last)), round(len(self.last) * share)):
                 self.plan.setdefault(number, []).append(start + (turn + dice.random()) * interval)
-        self.planned = True
+        self.planned_at = start
 
     def _scale_feed(self, number: int, headers: dict[str, str]) -> bytes:
         now = time.time()
-        if self.planned and self.last[number]:
+        if self.last[number] >= self.planned_at:  # what came before was read while all were read for the first time
             self.gaps.append(now - self.last[number])
         self.last[number] = now
         version = bisect_right(self.plan.get(number, []), now)
