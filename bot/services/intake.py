@@ -36,6 +36,7 @@ MANY = 200  # items of a document that is compared in one
 CLAIM = 500  # feeds in hand at once, most of them waiting for their host
 BATCH = 100  # feeds in one claim
 ARCHIVE_PAGES = 5  # N18
+BUSY = (429, 503)  # a server that says so means all of its pages (P11); any other wait is for the one that was asked
 PUSHED_INTERVAL = timedelta(hours=24)  # P20: between polls of a feed whose hub pushes
 
 
@@ -217,7 +218,7 @@ class Intake:
             return await reading
         except FetchError as error:
             words, status, asked = str(error), error.status, error.retry_after
-            if asked is not None:
+            if asked is not None and status in BUSY:
                 self.gate.pause(polled_url(state), asked)
         except ParseError as error:
             words = str(error)

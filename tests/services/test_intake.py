@@ -127,6 +127,18 @@ async def test_feeds_of_ones_own_are_not_paced(flow: Flow) -> None:
 
 
 @flows
+async def test_a_wait_that_is_asked_for_one_page_does_not_keep_the_others_of_its_host_waiting(flow: Flow) -> None:
+    page = await flow.follow("blog", url="https://shared.example/a")
+    await flow.follow("other", url="https://shared.example/b")
+    await flow.run(5)
+    page.error = FetchError("there is no such page", status=404, retry_after=timedelta(hours=3))
+    await flow.poll_now()
+    start = flow.loop.elapsed
+    await flow.run(2 * HOUR, polling=True)
+    assert {request.url for request in flow.fetcher.requests if request.at > start} == {"https://shared.example/b"}
+
+
+@flows
 async def test_a_request_in_line_is_put_off_when_the_host_asks_for_peace_before_its_turn(flow: Flow) -> None:
     first = await flow.follow("first", url="https://shared.example/1")
     await flow.follow("second", url="https://shared.example/2")
