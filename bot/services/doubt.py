@@ -88,7 +88,7 @@ class Doubt:
         """What cannot be rendered was never sent; what becomes of it is told when it is tried."""
         found: dict[str, Payload] = {}
         for one in rows:
-            with suppress(ValueError, TypeError, LookupError, AttributeError):
+            with suppress(ValueError, TypeError, LookupError, AttributeError, ArithmeticError):
                 found[one.delivery.idem] = render(one)
             await self._clock.sleep(timedelta(0))  # hundreds of them: people who ask must get in between
         return found

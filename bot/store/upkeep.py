@@ -93,7 +93,7 @@ def kill_old(tx: Tx, now: datetime, keep: timedelta, max_rows: int) -> Mapping[D
     ):
         uid = row["uid"]
         count = _kill(
-            tx, uid, "due_at < :until", f"{uid} took nothing for {keep.days} days", now, until=to_ms(now - keep)
+            tx, uid, "due_at < :until", f"{uid} took nothing for {_words(keep)}", now, until=to_ms(now - keep)
         )
         count += _kill(
             tx,
@@ -108,6 +108,10 @@ def kill_old(tx: Tx, now: datetime, keep: timedelta, max_rows: int) -> Mapping[D
             killed[DestinationUid(uid)] = count
             destinations.reschedule(tx, [uid])
     return killed
+
+
+def _words(span: timedelta) -> str:
+    return f"{span.days} days" if span >= timedelta(days=2) else f"{round(span / timedelta(hours=1))} hours"
 
 
 def _kill(tx: Tx, uid: str, term: str, why: str, now: datetime, until: int) -> int:
