@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 from datetime import timedelta
 
 import click
@@ -16,6 +17,8 @@ from bot.cli.output import Progress, round_lines, say
 @config_option
 def run(config: str | None) -> int:
     """The bot, until SIGTERM."""
+    # Whoever asks for a reload this early gets it: the file is about to be read. To die of it would be no answer.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     from bot.app.running import run as run_bot
     from bot.clock import SystemClock
 

@@ -42,6 +42,27 @@ async def test_a_second_process_on_one_state_names_the_lock_and_its_holder(tmp_p
         assert (await here.ask("GET", "/healthz")).status == 200
 
 
+def _waits_for_no_signal(pid: int) -> bool:
+    """Whether the process dies of no SIGHUP: it ignores it, or has its own way with it."""
+    masks = dict(line.split(":\t") for line in Path(f"/proc/{pid}/status").read_text().splitlines() if "Sig" in line)
+    return bool((int(masks["SigIgn"], 16) | int(masks["SigCgt"], 16)) & 1)
+
+
+async def test_a_reload_that_is_asked_for_during_the_start_does_not_end_it(tmp_path: Path) -> None:
+    async with Station(tmp_path) as here:
+        here.follow("blog", "1")
+        here.configure()
+        await here.bot.start()
+        await eventually(lambda: _waits_for_no_signal(here.bot.pid))
+        for _ in range(200):
+            os.kill(here.bot.pid, signal.SIGHUP)
+            if "app.running: running" in here.bot.log:
+                break
+            await asyncio.sleep(0.01)
+        await here.entry_count(1)
+        assert (await here.ask("GET", "/healthz")).status == 200
+
+
 async def test_a_stop_during_slow_sends_loses_and_doubles_nothing(tmp_path: Path) -> None:
     async with Station(tmp_path) as here:
         titles = [str(number) for number in range(1, 9)]
