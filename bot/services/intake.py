@@ -197,6 +197,7 @@ class Intake:
         if plan.change.ok and state.memory.hub is not None and await self.is_pushed(state.feed.id):
             slow = max(plan.change.next_poll_at, plan.at + PUSHED_INTERVAL)
             plan = replace(plan, change=replace(plan.change, next_poll_at=slow))
+        plan = replace(plan, was_due_at=state.next_poll_at)
         committed = await self._store.commit_intake(plan, urgent=bool(plan.entries or plan.notices))
         crash.point("poll.after_commit")
         for notice in plan.notices:

@@ -38,18 +38,26 @@ def commit(tx: Tx, plan: IntakePlan, *, owner: str, ops: DestinationUid | None) 
 
 
 def _write_feed(tx: Tx, plan: IntakePlan, owner: str) -> None:
-    columns = _changes(plan.change, to_ms(plan.at))
-    settings = ", ".join(f"{column} = :{column}" for column in columns)
+    columns, next_poll_at = _changes(plan.change, to_ms(plan.at)), ":next_poll_at"
+    settings = "".join(f"{column} = :{column}, " for column in columns if column != "next_poll_at")
+    if plan.was_due_at is not None:
+        # Whoever poked it meanwhile has something that this poll may not have seen yet.
+        next_poll_at = (
+            "CASE WHEN next_poll_at = :was_due_at OR next_poll_at > :next_poll_at THEN :next_poll_at"
+            f" ELSE {tx.greatest}(next_poll_at, :peace) END"
+        )
+        peace = to_ms_or_none(plan.change.asked_until) or 0
+        columns |= {"was_due_at": to_ms(plan.was_due_at), "peace": peace}
     failing = (
         "failures = 0, failing_since = NULL, resumed_at = NULL"
         if plan.change.ok
         else "failures = failures + 1, failing_since = COALESCE(failing_since, :last_poll_at)"
     )
     # Other columns still have their old values here.
-    due = "NULL" if plan.change.stopped else DUE.replace("next_poll_at", ":next_poll_at")
+    due = "NULL" if plan.change.stopped else DUE.replace("next_poll_at", next_poll_at)
     touched = tx.run(
-        f"UPDATE feed SET {settings}, {failing}, owner = NULL, lease_until = NULL, due_at = {due}"
-        " WHERE no = :no AND epoch = :epoch AND owner = :owner",
+        f"UPDATE feed SET {settings}next_poll_at = {next_poll_at}, {failing}, owner = NULL, lease_until = NULL,"
+        f" due_at = {due} WHERE no = :no AND epoch = :epoch AND owner = :owner",
         no=plan.feed_no,
         epoch=plan.epoch,
         owner=owner,

@@ -72,6 +72,21 @@ async def test_a_feed_is_polled_at_its_interval_and_not_sooner(flow: Flow) -> No
 
 
 @flows
+async def test_what_is_published_and_poked_during_a_poll_is_told_at_once(flow: Flow) -> None:
+    page = await flow.follow()
+    page.takes = timedelta(seconds=10)
+    poll = asyncio.create_task(flow.poll_now())
+    await flow.clock.sleep(timedelta(seconds=5))
+    await flow.store.poke(FeedId("blog"), now=flow.clock.now())
+    await poll
+    asked = len(_asked(flow))
+    await flow.run(5, polling=True)
+    assert len(_asked(flow)) == asked + 1
+    await flow.run(10 * MINUTE, polling=True)
+    assert len(_asked(flow)) == asked + 1
+
+
+@flows
 async def test_failures_double_the_wait_and_the_first_success_restores_it(flow: Flow) -> None:
     flow.clock.rolls = 0.0
     page = await flow.follow(own=True, interval=timedelta(minutes=10))

@@ -1,5 +1,6 @@
 """Feeds: claims, leases, and what a change of the configuration does."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -111,6 +112,24 @@ async def test_once_takes_every_feed_but_those_a_server_asked_to_leave(store: St
     await store.commit_intake(plan(await claimed(store, "b")), urgent=True)
     states = await store.claim_all_feeds(now=NOW + MINUTE, lease=LEASE)
     assert [state.feed.id for state in states] == ["b", "c"]
+
+
+@pytest.mark.parametrize("asked", [None, timedelta(hours=1)])
+async def test_a_poke_during_a_poll_outlasts_it_but_not_what_the_server_asked(
+    store: Store, asked: timedelta | None
+) -> None:
+    await started(store, "a")
+    state = await claimed(store, "a")
+    await store.poke(FeedId("a"), now=NOW + MINUTE)
+    until = None if asked is None else NOW + asked
+    tomorrow = change(next_poll_at=NOW + timedelta(days=1), ok=asked is None, asked_until=until)
+    await store.commit_intake(replace(plan(state, feed_change=tomorrow), was_due_at=state.next_poll_at), urgent=True)
+    (after,) = await store.feeds()
+    assert after.next_poll_at == (until or NOW + MINUTE)
+    assert not await store.claim_feeds(now=after.next_poll_at - timedelta(milliseconds=1), lease=LEASE, limit=1)
+    (again,) = await store.claim_feeds(now=after.next_poll_at, lease=LEASE, limit=1)
+    await store.commit_intake(replace(plan(again, feed_change=tomorrow), was_due_at=again.next_poll_at), urgent=True)
+    assert (await store.feeds())[0].next_poll_at == NOW + timedelta(days=1)
 
 
 async def test_a_poke_passes_over_backoff_but_not_over_what_the_server_asked(store: Store) -> None:

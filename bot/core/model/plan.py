@@ -70,6 +70,7 @@ class IntakePlan:
     feed_no: int
     epoch: int
     at: datetime
+    was_due_at: datetime | None = None  # as the lease found it; another time at the commit is a poke's, and is kept
     change: FeedChange
     entries: tuple[NewEntry, ...] = ()
     aliases: tuple[tuple[Key, int], ...] = ()  # further names of entries that are stored (N5, N7, N11)
