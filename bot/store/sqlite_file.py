@@ -82,11 +82,12 @@ def file_system_of(path: Path, mounts: str) -> str:
 def _make_folder(path: Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # SQLite finds out late, and says only that it can't open the file.
+        # SQLite finds out late, and says only that it can't open the file. Not tried with the file itself: before it
+        # would be taken away again, somebody else who starts now may have it open.
         if not path.exists():
-            path.open("ab").close()
-            if path.stat().st_size == 0:
-                path.unlink()
+            from tempfile import TemporaryFile  # most commands find the state there
+
+            TemporaryFile(dir=path.parent).close()
     except OSError as error:
         elsewhere = "`state` or FEEDBELL_STATE can name another place"
         raise StoreUnusable(f"cannot write the state {path}: {error.strerror}; {elsewhere}") from error

@@ -275,7 +275,8 @@ async def test_a_kill_in_a_migration_leaves_the_old_schema_or_the_new(path: Path
     await filled(path)
 
 
-async def test_ten_commands_that_start_at_once_on_a_new_state_agree(path: Path) -> None:
+@pytest.mark.parametrize("attempt", range(5))
+async def test_ten_commands_that_start_at_once_on_a_new_state_agree(path: Path, attempt: int) -> None:
     stores = await asyncio.gather(*(opened(path, exclusive=False) for _ in range(10)))
     await started(stores[0])
     for store in stores:
