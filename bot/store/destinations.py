@@ -17,7 +17,10 @@ __all__ = ["OPEN", "insert", "lock", "reschedule", "rows", "sync", "to_destinati
 
 
 def reschedule(tx: Tx, uids: Collection[str]) -> None:
-    """Say anew when a claim may take these: at the first row's time, but not before whatever they wait for."""
+    """Say anew when a claim may take these: at the first row's time, but not before whatever they wait for.
+
+    Their rows must be locked by now: a statement that waits for a lock sees the deliveries as they were before.
+    """
     waits = (
         "COALESCE(not_before, 0), CASE WHEN parked IS NULL THEN 0 ELSE COALESCE(probe_at, 0) END,"
         " COALESCE(lease_until, 0)"
@@ -84,9 +87,8 @@ def forget_a_wrong_clock(tx: Tx, now: datetime) -> None:
         " AND state = 'unknown') WHERE not_before > :latest",
         latest=to_ms(now + MAX_WAIT),
     )
-    reschedule(
-        tx, [row["uid"] for row in tx.rows(f"SELECT DISTINCT destination_uid AS uid FROM delivery WHERE {OPEN}")]
-    )
+    waiting = tx.rows(f"SELECT DISTINCT destination_uid AS uid FROM delivery WHERE {OPEN}")
+    reschedule(tx, lock(tx, [row["uid"] for row in waiting]))
 
 
 def kill(tx: Tx, where: str, why: str, now: datetime, **params: Value) -> int:
@@ -101,13 +103,14 @@ def kill(tx: Tx, where: str, why: str, now: datetime, **params: Value) -> int:
 
 
 def put_off_probe(tx: Tx, uid: str, reason: str, probe_at: datetime) -> None:
-    tx.run(
+    touched = tx.run(
         "UPDATE destination SET parked = :reason, probe_at = :at WHERE uid = :uid AND parked IS NOT NULL",
         uid=uid,
         reason=storable(reason),
         at=to_ms(probe_at),
     )
-    reschedule(tx, [uid])
+    if touched:
+        reschedule(tx, [uid])
 
 
 def set_probe(tx: Tx, uid: str, probe: Probe) -> None:
@@ -143,7 +146,8 @@ def unpark(tx: Tx, uid: str, probe: Probe | None) -> bool:
         " WHERE uid = :uid AND parked IS NOT NULL",
         uid=uid,
     )
-    reschedule(tx, [uid])
+    if touched:
+        reschedule(tx, [uid])
     return touched > 0
 
 

@@ -111,19 +111,16 @@ def renew(tx: Tx, owner: str, uid: str, epoch: int, until: datetime) -> None:
 
 
 def release(tx: Tx, owner: str, uid: str, epoch: int) -> None:
-    mine = tx.row(
-        "SELECT 1 AS one FROM destination WHERE uid = :uid AND epoch = :epoch AND owner = :owner",
-        uid=uid,
-        epoch=epoch,
-        owner=owner,
+    _let_go(tx, uid, "AND epoch = :epoch AND owner = :owner", epoch=epoch, owner=owner)
+
+
+def _let_go(tx: Tx, uid: str, only_if: str = "", **params: Value) -> None:
+    """In one statement, or another replica might take the lane between the question whose it is and this."""
+    touched = tx.run(
+        f"UPDATE destination SET owner = NULL, lease_until = NULL WHERE uid = :uid {only_if}", uid=uid, **params
     )
-    if mine is not None:
-        _let_go(tx, uid)
-
-
-def _let_go(tx: Tx, uid: str) -> None:
-    tx.run("UPDATE destination SET owner = NULL, lease_until = NULL WHERE uid = :uid", uid=uid)
-    destinations.reschedule(tx, [uid])
+    if touched:
+        destinations.reschedule(tx, [uid])
 
 
 def bind_digest(tx: Tx, owner: str, uid: str, *, epoch: int, digest: Delivery, members: Sequence[int]) -> Owed:

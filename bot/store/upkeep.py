@@ -68,6 +68,7 @@ def _forget_a_wrong_clock(tx: Tx, now: datetime, grace: timedelta) -> None:
     }
     wrong = f"wake_at IS NOT NULL AND ({far} OR ({at_once}))"
     rows = tx.rows(f"SELECT DISTINCT destination_uid AS uid FROM delivery WHERE {wrong}", **times)
+    uids = destinations.lock(tx, [row["uid"] for row in rows])
     tx.run(
         "UPDATE delivery SET due_at = :now, wake_at = CASE"
         " WHEN state = 'unknown' THEN CASE WHEN wake_at > :longest THEN :looked_for ELSE wake_at END"
@@ -75,7 +76,7 @@ def _forget_a_wrong_clock(tx: Tx, now: datetime, grace: timedelta) -> None:
         looked_for=to_ms(now + grace),  # nobody knows how long ago it was tried
         **times,
     )
-    destinations.reschedule(tx, [row["uid"] for row in rows])
+    destinations.reschedule(tx, uids)
 
 
 def set_right(tx: Tx, now: datetime, grace: timedelta) -> None:
