@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 
-from bot.core.errors import LookupImpossible, NotifyError
+from bot.core.errors import Deferred, LookupImpossible, LookupUnavailable, NotifyError
 from bot.core.model.delivery import (
     DeliveryKind,
     DeliveryState,
@@ -49,9 +49,13 @@ class Doubt:
             return None
         return cls(since=min(last_write or now, now), until=now + LASTS, clock=clock)
 
-    def is_about(self, owed: Sequence[Owed], *, now: datetime) -> bool:
+    def may_ask(self, destination: Destination, notifier: Notifier | None, *, now: datetime) -> bool:
+        """Whether a history can still be asked there; if not, nothing has to be read for it."""
+        return now < self._until and isinstance(notifier, History) and self._failures[destination.uid] < LOOKS
+
+    def is_about(self, owed: Sequence[Owed]) -> bool:
         """Whether any of these may have been told before this start."""
-        return now < self._until and any(self._is_open(one) for one in owed)
+        return any(self._is_open(one) for one in owed)
 
     async def settle(
         self,
@@ -66,7 +70,7 @@ class Doubt:
         rules: DeliveryRules,
     ) -> bool:
         """Record what of `owed` was told already; True: something was, or nobody could say and the queue must wait."""
-        if now >= self._until or not isinstance(notifier, History) or self._failures[destination.uid] >= LOOKS:
+        if not isinstance(notifier, History) or not self.may_ask(destination, notifier, now=now):
             return False
         open_rows = [one for one in owed if self._is_open(one)]
         if not open_rows:
@@ -75,14 +79,25 @@ class Doubt:
         try:
             found = await self._told(notifier, destination, wanted, min(one.delivery.created_at for one in open_rows))
         except NotifyError as error:
-            wait = retry_delay(destination.failures, roll=roll, asked=None, rules=rules)
-            await record(open_rows[0], RetryAt(at=now + wait, why=str(error), throttled=True))
+            again = self._look_again_at(destination, error, now=now, roll=roll, rules=rules)
+            await record(open_rows[0], RetryAt(at=again, why=str(error), throttled=True))
             return True
         for one in open_rows:
             self._looked.add(one.delivery.idem)
             if (receipt := found.get(one.delivery.idem)) is not None:
                 await record(one, Sent(receipt=receipt, how="found"))
         return bool(found)
+
+    def _look_again_at(
+        self, destination: Destination, error: NotifyError, *, now: datetime, roll: float, rules: DeliveryRules
+    ) -> datetime:
+        """Later each time. Who says when to come again has answered: that is no failed look (Slack: 50 a minute)."""
+        failed = self._failures[destination.uid]
+        asked = error.retry_after if isinstance(error, Deferred | LookupUnavailable) else None
+        if asked is not None:
+            del self._failures[destination.uid]
+        wait = retry_delay(max(destination.failures, failed - 1), roll=roll, asked=asked, rules=rules)
+        return min(now + wait, self._until)
 
     async def _rendered(self, rows: Sequence[Owed], render: Callable[[Owed], Payload]) -> Mapping[str, Payload]:
         """What cannot be rendered was never sent; what becomes of it is told when it is tried."""

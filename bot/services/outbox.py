@@ -146,12 +146,15 @@ class Outbox:
     async def _is_told(self, lane: Lane) -> bool:
         """R-15; True: the queue is another one now, or must wait."""
         destination, now, doubt = lane.destination, self._clock.now(), self.doubt
-        if doubt is None or (lane.waiting <= len(lane.owed) and not doubt.is_about(lane.owed, now=now)):
+        notifier = self.means.notifiers.get(destination.uid.partition(":")[0])
+        if doubt is None or not doubt.may_ask(destination, notifier, now=now):
+            return False
+        if lane.waiting <= len(lane.owed) and not doubt.is_about(lane.owed):
             return False
         return await doubt.settle(
             destination,
             await self._store.owed(destination.uid, now=now, limit=ROWS),
-            notifier=self.means.notifiers.get(destination.uid.partition(":")[0]),
+            notifier=notifier,
             render=self.means.render,
             record=partial(self._record, destination),
             now=now,

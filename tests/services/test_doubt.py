@@ -1,0 +1,75 @@
+"""What is looked for before it is sent, after an unclean stop or a restored backup (R-15)."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+from bot.core.errors import LookupUnavailable, NotifyError
+from bot.core.model.delivery import Destination, Receipt
+from bot.core.model.message import Payload
+from bot.services.doubt import LASTS, LOOKS, Doubt
+from tests.services.fakes import FakeNotifier
+from tests.services.flow import HOUR, MINUTE, Flow, flows
+
+DAY = timedelta(days=1)
+
+
+class Remembering(FakeNotifier):
+    """Implements ports.History too; `answers` are used up one by one."""
+
+    def __init__(self, flow: Flow) -> None:
+        super().__init__("slack", flow.clock)
+        self.answers: list[NotifyError] = []
+        self.asked: list[float] = []
+
+    async def told(
+        self, destination: Destination, wanted: Mapping[str, Payload], since: datetime
+    ) -> Mapping[str, Receipt]:
+        self.asked.append(self._clock.monotonic())
+        if self.answers:
+            raise self.answers.pop(0)
+        return {message.key: Receipt(remote_ref="found") for message in self.stored if message.key in wanted}
+
+
+async def _doubting(flow: Flow, *answers: NotifyError) -> Remembering:
+    """A bot that has just started on a copy of its state, and owes one message."""
+    flow.slack = slack = Remembering(flow)
+    slack.answers = list(answers)
+    await flow.go_by(flow.rules)
+    page = await flow.follow()
+    now = flow.clock.now()
+    flow.outbox.doubt = Doubt.at_start(was_clean=True, last_write=now - DAY, clock=flow.clock)
+    await flow.publish(page, "post 2")
+    return slack
+
+
+@flows
+async def test_a_history_that_asks_for_patience_gets_it_and_nothing_is_sent_unseen(flow: Flow) -> None:
+    busy = LookupUnavailable("slow down", retry_after=timedelta(minutes=1))
+    slack = await _doubting(flow, *[busy] * (LOOKS + 2))
+    await flow.run((LOOKS + 1) * MINUTE)
+    assert slack.tried == []
+    await flow.run(3 * MINUTE)
+    assert slack.titles() == ["post 2"]
+    assert all(later - earlier >= MINUTE for earlier, later in pairwise(slack.asked))
+    assert len(slack.asked) == LOOKS + 3
+
+
+@flows
+async def test_a_history_that_asks_for_a_day_keeps_messages_no_longer_than_the_doubt_lasts(flow: Flow) -> None:
+    slack = await _doubting(flow, LookupUnavailable("slow down", retry_after=DAY))
+    await flow.run(LASTS.total_seconds() + MINUTE)
+    assert slack.titles() == ["post 2"]
+    assert len(slack.asked) == 1
+
+
+@flows
+async def test_a_history_that_never_answers_is_asked_less_and_less_and_then_no_more(flow: Flow) -> None:
+    flow.clock.rolls = 0.9
+    slack = await _doubting(flow, *[LookupUnavailable("down")] * 50)
+    await flow.run(HOUR / 2)
+    assert slack.titles() == ["post 2"]
+    gaps = [later - earlier for earlier, later in pairwise(slack.asked)]
+    assert len(slack.asked) == LOOKS
+    assert gaps == sorted(gaps)
+    assert gaps[-1] > 10
