@@ -144,7 +144,8 @@ class Intake:
             self._unreleased[state.no] = state.epoch
             event = PollEvent(feed=state.feed.id, outcome="lost", error=str(error))
         finally:
-            self._held.pop(state.no, None)
+            if self._held.get(state.no) is state:  # or it is held anew: a clock that was set ahead ends every lease
+                del self._held[state.no]
             if not self._held:
                 self._renew_no_more()
         self._observe(event)

@@ -37,7 +37,8 @@ class LaneLeases:
             foreseen = True
             raise
         finally:
-            self._held.pop(uid, None)
+            if self._held.get(uid) == epoch:  # or it is held anew: a clock that was set ahead ends every lease
+                del self._held[uid]
             if not self._held and self._renewing is not None:
                 self._renewing.cancel()
                 self._renewing = None

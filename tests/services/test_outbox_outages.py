@@ -117,6 +117,23 @@ async def test_a_lease_whose_renewal_failed_once_is_renewed_the_next_time(flow: 
         assert await flow.store.claim_lane(now=flow.clock.now(), lease=LEASE, limit=1) is None
 
 
+@flows
+async def test_a_lane_that_is_held_anew_stays_held_when_its_former_work_ends(flow: Flow) -> None:
+    leases, page = LaneLeases(flow.store, flow.clock), await flow.follow()
+    await flow.publish(page, "post 2")
+    former = await flow.store.claim_lane(now=flow.clock.now(), lease=LEASE, limit=1)
+    flow.clock.shift += timedelta(hours=1)  # somebody sets the clock, and every lease is over
+    lane = await flow.store.claim_lane(now=flow.clock.now(), lease=LEASE, limit=1)
+    assert former is not None
+    assert lane is not None
+    former_work = leases.held(former, LEASE)
+    await former_work.__aenter__()
+    async with leases.held(lane, LEASE):
+        await former_work.__aexit__(None, None, None)
+        await flow.clock.sleep(2 * LEASE)
+        assert await flow.store.claim_lane(now=flow.clock.now(), lease=LEASE, limit=1) is None
+
+
 class _FaultyPacer(Pacer):
     """Fails where nothing expects it."""
 
