@@ -5,7 +5,7 @@ import ctypes
 import gc
 import logging
 import sys
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
@@ -35,6 +35,7 @@ log = logging.getLogger(__name__)
 
 PAUSE = timedelta(seconds=1)  # after a failure of the store, before it is tried again
 POLL_DRAIN = timedelta(seconds=2)
+LOOPS_END = timedelta(seconds=1)  # after the first of them has ended; what they wait for in the store is shorter
 UPKEEP = timedelta(minutes=10)
 HUBS = timedelta(minutes=1)
 M_ARENA_MAX = -8  # of glibc's mallopt
@@ -156,7 +157,7 @@ async def serve(
     others = [asyncio.create_task(beside)] if beside is not None else []
     log.info("running", extra={"feeds": len(parts.settings.feeds), "routes": len(parts.settings.routes)})
     try:
-        await asyncio.gather(*running)
+        await _ended(running)
     finally:
         for task in (*running, *others):
             task.cancel()
@@ -164,6 +165,20 @@ async def serve(
         await asyncio.gather(parts.intake.stop(POLL_DRAIN), parts.outbox.stop(drain))
         await asyncio.gather(*running, *others, return_exceptions=True)
         log.info("stopped")
+
+
+async def _ended(loops: Sequence[asyncio.Task[None]]) -> None:
+    """Wait until the loops end as they are asked to, or one fails. Raises what that one raised.
+
+    A loop that waits for somebody else, such as a hub, must not keep the sends from their time to end.
+    """
+    first, others = await asyncio.wait(loops, return_when=asyncio.FIRST_COMPLETED)
+    for loop in first:
+        loop.result()
+    if others:
+        ended, _ = await asyncio.wait(others, timeout=LOOPS_END.total_seconds(), return_when=asyncio.FIRST_EXCEPTION)
+        for loop in ended:
+            loop.result()
 
 
 async def keep_up(parts: Parts) -> None:
