@@ -5,12 +5,14 @@ The worker has read hostile bytes, so what it sends back is unpickled by names f
 
 import io
 import pickle
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from bot.core.model.entry import Key, ParsedFeed
 
 HEAD: Final = 4  # bytes, big-endian: the length of what follows
+PORTION: Final = 100  # items of a feed in one pickle: while one is read, no other thread of the bot gets its turn
 
 _KNOWN_NAMES: Final = frozenset(
     {
@@ -43,12 +45,23 @@ class Answer:
     not_a_feed: str | None = None
     failed: str | None = None
     is_last: bool = False  # the worker ends after this, having grown too big
+    portions: int = 0  # of the feed's items, which follow
 
 
 def pack(message: Question | Answer) -> tuple[bytes, bytes]:
     """Return the length and what has it; a large document is copied no more than it must be."""
-    packed = pickle.dumps(message, protocol=5)
+    packed = b"".join(pickle.dumps(part, protocol=5) for part in _parts(message))
     return len(packed).to_bytes(HEAD, "big"), packed
+
+
+def _parts(message: Question | Answer) -> Iterator[object]:
+    if isinstance(message, Question) or message.feed is None or len(message.feed.items) <= PORTION:
+        yield message
+        return
+    items = message.feed.items
+    starts = range(0, len(items), PORTION)
+    yield replace(message, feed=replace(message.feed, items=()), portions=len(starts))
+    yield from (items[start : start + PORTION] for start in starts)
 
 
 def frame(message: Question | Answer) -> bytes:
@@ -65,10 +78,14 @@ def to_question(packed: bytes) -> Question:
 
 def to_answer(packed: bytes) -> Answer:
     """Read what the worker wrote. Raises pickle.UnpicklingError, and what broken pickles raise."""
-    answer = _Guarded(io.BytesIO(packed)).load()
+    stream = io.BytesIO(packed)
+    answer = _Guarded(stream).load()
     if not isinstance(answer, Answer):
         raise pickle.UnpicklingError("no answer")
-    return answer
+    if answer.feed is None or not answer.portions:
+        return answer
+    items = [item for _ in range(answer.portions) for item in _Guarded(stream).load()]
+    return replace(answer, feed=replace(answer.feed, items=tuple(items)), portions=0)
 
 
 class _Guarded(pickle.Unpickler):

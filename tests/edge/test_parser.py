@@ -20,7 +20,7 @@ from bot.core.model.entry import ParsedEntry, ParsedFeed
 from bot.core.parse.document import parse
 from bot.parser.guarded import GuardedParser
 from bot.parser.limits import ParseLimits
-from bot.parser.wire import Answer, Question, frame, to_answer
+from bot.parser.wire import PORTION, Answer, Question, frame, to_answer
 from bot.ports import Parser
 
 HEAD = b"<?xml version='1.0'?><rss version='2.0'><channel><title>Feed</title><link>http://x.example/</link>"
@@ -246,3 +246,19 @@ def test_every_kind_of_value_crosses_the_pipe_unchanged() -> None:
     dated = ParsedEntry(guid="g", published=datetime(2024, 9, 2, tzinfo=UTC), categories=("a",))
     answer = Answer(feed=ParsedFeed(items=(dated,), ttl=timedelta(minutes=5), skip_hours=(1,)))
     assert to_answer(frame(answer)[4:]) == answer
+
+
+@pytest.mark.parametrize("items", [0, 1, PORTION, PORTION + 1, 3 * PORTION])
+def test_a_feed_of_any_length_comes_back_whole(items: int) -> None:
+    feed = parse(document(items), url="http://x.example/f", content_type="application/rss+xml", listed={})
+    assert len(feed.items) == items
+    answer = Answer(feed=feed, is_last=True)
+    assert to_answer(frame(answer)[4:]) == answer
+
+
+def test_an_answer_that_ends_between_its_portions_is_none() -> None:
+    feed = parse(document(PORTION + 1), url="http://x.example/f", content_type="application/rss+xml", listed={})
+    whole = frame(Answer(feed=feed))[4:]
+    first = pickle.dumps(feed.items[:PORTION], protocol=5)
+    with pytest.raises(EOFError):
+        to_answer(whole[: whole.index(first) + len(first)])
