@@ -1,5 +1,6 @@
 """Which items of a document are new, which are known under another name, and in what order they are told."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -165,17 +166,20 @@ def _come_back(items: list[Item], known: Known, *, oldest_first: bool) -> list[I
     """Know what comes back to the old end of its document under names that it was given while it was not listed.
 
     Words alone prove nothing of a single item: equal reports come out twice a day. Equal words at the same instant,
-    behind all that the document still has or from before it, are one entry; a date without a time is no instant.
+    behind all that the document still has or from before it, are one entry. A date without a time is no instant, and
+    one that others have too is perhaps that of all that the feed ever says.
     """
     here = {place: item.stored for place, item in enumerate(items) if item.stored is not None}
     if not here:
         return items
     oldest = min((entry.published for entry in here.values() if entry.published is not None), default=None)
+    instants = Counter(item.published for item in items)
     edge, taken = min(here) if oldest_first else max(here), frozenset(entry.id for entry in here.values())
     back = {
         place: _renamed(item, (item.identity.fingerprint,), known, taken=taken)
         for place, item in enumerate(items)
-        if _is_at_the_same_instant(item, known)
+        if instants[item.published] == 1
+        and _is_at_the_same_instant(item, known)
         and ((place < edge if oldest_first else place > edge) or (oldest is not None and _is_before(item, oldest)))
     }
     return [back.get(place, item) for place, item in enumerate(items)]
@@ -190,7 +194,7 @@ def _is_at_the_same_instant(item: Item, known: Known) -> bool:
 
 
 def _is_before(item: Item, at: datetime) -> bool:
-    return item.published is not None and item.published <= at
+    return item.published is not None and item.published < at
 
 
 def _look(name: Key | None, known: Known) -> KnownEntry | None:

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from bot.core.model.entry import Identity, Key, Known, KnownEntry, Listed, ParsedEntry
 from bot.core.novelty import News, aliases_of, find_news, names_of
 
@@ -175,6 +177,16 @@ def test_an_entry_with_the_words_of_a_former_one_is_told_unless_all_else_is_the_
     assert titles(_comes_back(item("renamed", 10), place=0, days=(10, 9, 8))) == ["renamed"]  # at the new end
     assert titles(_comes_back(replace(item("renamed", 7), has_time=False))) == ["renamed"]  # a day is no instant
     assert titles(_comes_back(item("renamed"))) == ["renamed"]
+
+
+@pytest.mark.parametrize(("new_at", "remembered"), [(0, False), (1, False), (1, True), (0, True)])
+def test_where_all_dates_are_one_equal_words_prove_nothing(new_at: int, remembered: bool) -> None:
+    """A page of states without dates of their own: "down", "up" and "down" again, of which it lists two."""
+    store = known(identity("1", words="down"), identity("2", words="up"), days=[7, 7])
+    names, items = [identity("2", words="up")], [item("2", 7)]
+    names.insert(new_at, identity("3", words="down"))
+    items.insert(new_at, item("3", 7))
+    assert titles(news(items, names, store, listed=OLD[:1], oldest_first=remembered)) == ["3"]
 
 
 def test_words_and_instant_are_no_proof_while_their_entry_is_listed() -> None:
