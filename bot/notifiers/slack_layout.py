@@ -97,9 +97,11 @@ def _entry(card: Card, mentions: Sequence[Mention]) -> Iterator[Json]:
 
 
 def _card(parts: "_Parts", card: Card, *, title: int, body: int) -> None:
+    before = parts.size
     if card.custom is not None:
         parts.add(fit_blocks(card.custom, BODY + TITLE, _size))
-        return
+        if parts.size > before:
+            return  # else it is one address that has no room: it counts as text and as link
     parts.line(_title(card, title))
     if meta := meta_line(card):
         parts.line([_text(meta)])

@@ -232,6 +232,12 @@ EVERYTHING = layout_of(
 )
 
 
+@pytest.mark.parametrize("layout", [*LAYOUTS, EVERYTHING])
+def test_an_address_that_has_no_room_leaves_the_entry_its_own_look(layout: Template) -> None:
+    shown = entry(title="", summary_html="", text="", feed_title="", link=f"https://e.example/{'1<' * 450}")
+    payload_faults(render_owed(Owed(delivery=delivery(), entries=(shown,)), timezone=BERLIN, template=layout))
+
+
 @given(entries, st.sampled_from([*LAYOUTS, EVERYTHING]))
 @settings(max_examples=200)
 def test_whatever_a_feed_says_a_template_stays_within_limits_and_pings_nobody(shown: Entry, layout: Template) -> None:
