@@ -73,9 +73,11 @@ class HostGate:
             if pause > 0:  # asked for while this one waited for its turn
                 yield Turn(put_off_until=self._clock.now() + timedelta(seconds=pause))
                 return
-            yield Turn()
-            host.rests_until = self._clock.monotonic() + self._gap
-            host.free_at = max(host.free_at, host.rests_until)
+            try:
+                yield Turn()
+            finally:  # the host was asked, whatever became of its answer
+                host.rests_until = self._clock.monotonic() + self._gap
+                host.free_at = max(host.free_at, host.rests_until)
 
     def pause(self, url: str, asked: timedelta) -> None:
         """Leave a whole host alone after its 429 or 503."""

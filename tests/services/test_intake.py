@@ -132,6 +132,21 @@ async def test_feeds_of_one_host_are_asked_one_at_a_time_and_a_second_apart(flow
 
 
 @flows
+async def test_a_host_is_asked_a_second_apart_also_while_the_store_takes_nothing(flow: Flow) -> None:
+    for number in range(3):
+        await flow.follow(f"feed {number}", url=f"https://shared.example/{number}")
+        flow.fetcher.pages[f"https://shared.example/{number}"].takes = timedelta(seconds=2)
+    await flow.run(5)
+    flow.fetcher.requests.clear()
+    flow.break_store("commit")
+    await flow.poll_now()
+    times = [request.at for request in flow.fetcher.requests]
+    assert len(times) == 3
+    assert all(later - earlier > 2.999 for earlier, later in pairwise(times))
+    assert {event.outcome for event in flow.polls[-3:]} == {"lost"}
+
+
+@flows
 async def test_feeds_of_ones_own_are_not_paced(flow: Flow) -> None:
     for number in range(3):
         await flow.follow(f"feed {number}", url=f"https://own.example/{number}", own=True)
