@@ -83,9 +83,9 @@ class Doubt:
             await record(open_rows[0], RetryAt(at=again, why=str(error), throttled=True))
             return True
         for one in open_rows:
-            self._looked.add(one.delivery.idem)
             if (receipt := found.get(one.delivery.idem)) is not None:
                 await record(one, Sent(receipt=receipt, how="found"))
+            self._looked.add(one.delivery.idem)  # not before: what could not be recorded is looked for again
         return bool(found)
 
     def _look_again_at(

@@ -8,8 +8,8 @@ from bot.core.errors import LookupUnavailable, NotifyError
 from bot.core.model.delivery import Destination, Receipt
 from bot.core.model.message import Payload
 from bot.services.doubt import LASTS, LOOKS, Doubt
-from tests.services.fakes import FakeNotifier
-from tests.services.flow import HOUR, MINUTE, Flow, flows
+from tests.services.fakes import FakeNotifier, Got
+from tests.services.flow import HOUR, MINUTE, Flow, X, flows
 
 DAY = timedelta(days=1)
 
@@ -73,3 +73,17 @@ async def test_a_history_that_never_answers_is_asked_less_and_less_and_then_no_m
     assert len(slack.asked) == LOOKS
     assert gaps == sorted(gaps)
     assert gaps[-1] > 10
+
+
+@flows
+async def test_what_was_found_is_not_sent_because_the_store_could_not_take_it_down_at_once(flow: Flow) -> None:
+    slack = await _doubting(flow)
+    [(owed, _)] = await flow.store.recent(destination=X, limit=1)
+    slack.stored.append(Got(at=0, uid=X, titles=("post 2",), key=owed.idem))
+    flow.break_store("settle")
+    await flow.run(5)
+    assert len(slack.asked) > 0
+    flow.mend_store()
+    await flow.run(10 * MINUTE)
+    assert slack.tried == []
+    assert await flow.store.waiting() == 0
