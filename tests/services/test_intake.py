@@ -1,4 +1,4 @@
-"""How feeds are polled: when, how politely, and what of it is told."""
+"""How feeds are polled: when, and what of it is told."""
 
 import asyncio
 from datetime import timedelta
@@ -100,107 +100,6 @@ async def test_failures_double_the_wait_and_the_first_success_restores_it(flow: 
 
 
 @flows
-async def test_a_retry_after_is_kept_by_polls_pokes_and_the_rest_of_the_host(flow: Flow) -> None:
-    page = await flow.follow("blog", url="https://shared.example/a")
-    await flow.follow("other", url="https://shared.example/b")
-    page.error = FetchError("too many", status=429, retry_after=timedelta(hours=3))
-    await flow.store.poke(FeedId("blog"), now=flow.clock.now())
-    await flow.poll()
-    start = flow.loop.elapsed
-    await flow.poll_now()
-    await flow.run(2.9 * HOUR, polling=True)
-    assert [request for request in flow.fetcher.requests if request.at > start] == []
-    page.error = None
-    await flow.run(HOUR, polling=True)
-    assert {request.url for request in flow.fetcher.requests if request.at > start} == {
-        "https://shared.example/a",
-        "https://shared.example/b",
-    }
-
-
-@flows
-async def test_feeds_of_one_host_are_asked_one_at_a_time_and_a_second_apart(flow: Flow) -> None:
-    for number in range(4):
-        await flow.follow(f"feed {number}", url=f"https://shared.example/{number}")
-        flow.fetcher.pages[f"https://shared.example/{number}"].takes = timedelta(seconds=2)
-    await flow.run(5)
-    flow.fetcher.requests.clear()
-    await flow.poll_now()
-    times = [request.at for request in flow.fetcher.requests]
-    assert len(times) == 4
-    assert all(later - earlier > 2.999 for earlier, later in pairwise(times))
-
-
-@flows
-async def test_a_host_is_asked_a_second_apart_also_while_the_store_takes_nothing(flow: Flow) -> None:
-    for number in range(3):
-        await flow.follow(f"feed {number}", url=f"https://shared.example/{number}")
-        flow.fetcher.pages[f"https://shared.example/{number}"].takes = timedelta(seconds=2)
-    await flow.run(5)
-    flow.fetcher.requests.clear()
-    flow.break_store("commit")
-    await flow.poll_now()
-    times = [request.at for request in flow.fetcher.requests]
-    assert len(times) == 3
-    assert all(later - earlier > 2.999 for earlier, later in pairwise(times))
-    assert {event.outcome for event in flow.polls[-3:]} == {"lost"}
-
-
-@flows
-async def test_feeds_of_ones_own_are_not_paced(flow: Flow) -> None:
-    for number in range(3):
-        await flow.follow(f"feed {number}", url=f"https://own.example/{number}", own=True)
-    await flow.run(5)
-    flow.fetcher.requests.clear()
-    await flow.poll_now()
-    assert len({request.at for request in flow.fetcher.requests}) == 1
-
-
-@flows
-async def test_a_wait_that_is_asked_for_one_page_does_not_keep_the_others_of_its_host_waiting(flow: Flow) -> None:
-    page = await flow.follow("blog", url="https://shared.example/a")
-    await flow.follow("other", url="https://shared.example/b")
-    await flow.run(5)
-    page.error = FetchError("there is no such page", status=404, retry_after=timedelta(hours=3))
-    await flow.poll_now()
-    start = flow.loop.elapsed
-    await flow.run(2 * HOUR, polling=True)
-    assert {request.url for request in flow.fetcher.requests if request.at > start} == {"https://shared.example/b"}
-
-
-@flows
-async def test_a_request_in_line_is_put_off_when_the_host_asks_for_peace_before_its_turn(flow: Flow) -> None:
-    first = await flow.follow("first", url="https://shared.example/1")
-    await flow.follow("second", url="https://shared.example/2")
-    await flow.run(5)
-    first.error = FetchError("too many", status=429, retry_after=timedelta(minutes=30))
-    flow.fetcher.requests.clear()
-    await flow.poll_now()
-    assert [request.url for request in flow.fetcher.requests] == ["https://shared.example/1"]
-    await flow.run(29 * MINUTE, polling=True)
-    assert len(flow.fetcher.requests) == 1
-
-
-@flows
-async def test_a_poke_passes_while_another_feed_of_its_host_hangs(flow: Flow) -> None:
-    await flow.follow("hanging", url="https://shared.example/1")
-    await flow.follow("poked", url="https://shared.example/2")
-    await flow.run(5)
-    flow.fetcher.pages["https://shared.example/1"].takes = timedelta(seconds=50)
-    flow.fetcher.requests.clear()
-    await flow.store.poke(FeedId("hanging"), now=flow.clock.now())
-    await flow.run(2, polling=True)
-    pokes = Pokes(flow.store, flow.clock, flow.woken.set, hurry=flow.intake.hurry)
-    await pokes.poke(FeedId("poked"))
-    await flow.run(3, polling=True)
-    assert [request.url for request in flow.fetcher.requests] == [
-        "https://shared.example/1",
-        "https://shared.example/2",
-    ]
-    await pokes.stop()
-
-
-@flows
 async def test_the_patience_after_a_poke_outlives_a_store_that_is_away_for_a_moment(flow: Flow) -> None:
     page = await flow.follow("blog")
     await flow.run(5)
@@ -213,19 +112,6 @@ async def test_the_patience_after_a_poke_outlives_a_store_that_is_away_for_a_mom
     await flow.run(PATIENCE[1].total_seconds() + 5, polling=True)
     assert flow.slack.titles() == ["post 2"]
     await pokes.stop()
-
-
-@flows
-async def test_a_long_queue_before_a_host_is_left_in_the_store(flow: Flow) -> None:
-    for number in range(40):
-        await flow.follow(f"feed {number}", url=f"https://shared.example/{number}")
-    await flow.run(5)
-    flow.fetcher.requests.clear()
-    flow.polls.clear()
-    await flow.poll_now()
-    assert {event.outcome for event in flow.polls} == {"nothing", "put off"}
-    await flow.run(2 * MINUTE, polling=True)
-    assert len({request.url for request in flow.fetcher.requests}) == 40
 
 
 @flows
