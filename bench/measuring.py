@@ -19,13 +19,13 @@ def cpu_seconds(*pids: int) -> float:
     return total + sum(cpu_of(pid) for pid in pids)
 
 
-def cpu_of(pid: int) -> float:
-    """CPU seconds of another process so far; 0 where it is gone."""
+def cpu_of(pid: int, *, with_ended: bool = False) -> float:
+    """CPU seconds of another process so far, and of its children that have ended; 0 where it is gone."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return 0.0
-    return (int(fields[11]) + int(fields[12])) / _TICKS
+    return sum(int(field) for field in fields[11 : 15 if with_ended else 13]) / _TICKS
 
 
 def rss_mb(*pids: int) -> float:

@@ -54,7 +54,7 @@ class Bot:
     def look(self) -> None:
         pids = [self.process.pid, *children_of(self.process.pid)]
         if self.process.poll() is None:
-            self.cpu = sum(cpu_of(pid) for pid in pids)
+            self.cpu = sum(cpu_of(pid, with_ended=True) for pid in pids)
             self.last_mb = rss_mb(*pids)
             self.most_mb = max(self.most_mb, self.last_mb)
 
