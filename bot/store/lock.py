@@ -2,6 +2,8 @@
 
 import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from bot.core.errors import StoreHeld, StoreUnusable
@@ -34,3 +36,18 @@ class InstanceLock:
             os.ftruncate(self._fd, 0)
             os.close(self._fd)
             self._fd = -1
+
+
+@contextmanager
+def turn_in(folder: Path) -> Iterator[None]:
+    """Wait until nobody else is between the lines of such a block for this folder.
+
+    SQLite itself does not wait where two make one file a WAL database at once: the second fails at once.
+    """
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with suppress(OSError):  # a file system without such locks
+            fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)

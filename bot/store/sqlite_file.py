@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bot.core.errors import StoreError, StoreUnavailable, StoreUnusable
 from bot.store import meta
-from bot.store.lock import InstanceLock
+from bot.store.lock import InstanceLock, turn_in
 from bot.store.migrate import migrate, newest
 from bot.store.sqlite import SqliteConnection, SqliteEngine
 
@@ -105,10 +105,8 @@ def _prepare(engine: SqliteEngine, *, exclusive: bool) -> tuple[bool, datetime |
 
 
 def _open(engine: SqliteEngine, *, exclusive: bool) -> tuple[bool, datetime | None]:
-    connection = SqliteConnection(engine.path, readonly=False)
+    connection = _connected(engine)
     try:
-        connection.rows("PRAGMA journal_mode = WAL")
-        _bring_up(engine, connection)
         was_clean, last_write = meta.get(connection, "clean") == "1", meta.last_write(connection)
         if exclusive:
             if not was_clean:
@@ -117,6 +115,18 @@ def _open(engine: SqliteEngine, *, exclusive: bool) -> tuple[bool, datetime | No
         return was_clean, last_write
     finally:
         connection.close()
+
+
+def _connected(engine: SqliteEngine) -> SqliteConnection:
+    with turn_in(engine.path.parent):
+        connection = SqliteConnection(engine.path, readonly=False)
+        try:
+            connection.rows("PRAGMA journal_mode = WAL")
+            _bring_up(engine, connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
 
 def _refuse_to_start_afresh(engine: SqliteEngine) -> None:
