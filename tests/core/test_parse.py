@@ -299,6 +299,8 @@ def test_items_within_items_within_an_item_are_no_part_of_it() -> None:
         read(rss(f"<title>outer</title><guid>1</guid>{inner}<description>a &lt;b&gt;c&lt;/b&gt;</description>"))
     )
     assert (outer.title, outer.guid, outer.text) == ("outer", "1", "a c")
+    tagged = f"<title>outer</title><guid>1</guid><category>x{inner}</category>"
+    assert [entry.title for entry in entries(read(rss(tagged)))] == ["outer"]
 
 
 def test_a_long_title_is_cut_clean() -> None:

@@ -1,13 +1,15 @@
 """What the operator hears of a feed's polls, and what a first poll tells."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
 from bot.core.model.entry import ParsedEntry
-from bot.core.plan import EMPTY_POLLS
+from bot.core.model.feed import Feed, FeedId, FeedMemory, FeedState, NotModified, Validators
+from bot.core.plan import EMPTY_POLLS, plan_unchanged
 from bot.core.telling import MAX_DIGESTS_PER_DAY, PER_DIGEST
-from tests.core.polling import Reader, post
+from tests.core.polling import START, Reader, post
 
 
 def test_a_feed_that_stays_empty_is_told_once_and_only_where_it_ever_brought_something() -> None:
@@ -62,3 +64,23 @@ def test_a_first_poll_after_another_bot_tells_what_that_one_had_not_told_yet() -
     assert Reader().poll(*items, told=after) == ["newest"]
     assert Reader().poll(*items, told=frozenset({"named otherwise"})) == []
     assert Reader().poll(*items) == []
+
+
+def test_a_feed_that_was_told_broken_is_told_well_again_and_an_ordinary_one_is_not() -> None:
+    feed = Feed(id=FeedId("blog"), url="https://example.org/feed.xml")
+    broken = FeedState(
+        no=1,
+        feed=feed,
+        next_poll_at=START,
+        failures=7,
+        failing_since=START,
+        memory=FeedMemory(told_broken_at=START, gone_polls=1),
+    )
+    answer = NotModified(url=feed.url, validators=Validators(etag="x", url=feed.url))
+    for hours, words in ((5, "5 hours"), (60, "2 days")):
+        plan = plan_unchanged(broken, answer, now=START + timedelta(hours=hours), roll=0.0)
+        (notice,) = plan.notices
+        assert f"can be read again, after {words}" in notice.words
+        assert plan.change.memory == FeedMemory()
+    well = replace(broken, failures=0, failing_since=None, memory=FeedMemory())
+    assert plan_unchanged(well, answer, now=START, roll=0.0).notices == ()

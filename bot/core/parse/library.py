@@ -128,9 +128,8 @@ def _marked(scan: Scan, number: int) -> str:
     pieces = [_repaired(scan.text[item.start : item.inner]), f"<{_MARK}>{number}</{_MARK}>"]
     at = item.inner
     for start, end in sorted([*item.nested, *_read_already(scan, item)]):
-        if start >= at:
-            pieces.append(_repaired(scan.text[at:start]))
-            at = end
+        pieces.append(_repaired(scan.text[at:start]))
+        at = max(at, end)
     pieces.append(_repaired(scan.text[at : item.end]))
     return "".join(pieces)
 
