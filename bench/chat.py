@@ -4,6 +4,8 @@ import asyncio
 import os
 import random
 import sqlite3
+import subprocess
+import sys
 import tempfile
 import threading
 import urllib.request
@@ -42,7 +44,7 @@ feeds = ["many"]
 FEED = """
 [[feeds]]
 id = "{name}"
-url = "{base}/feeds/{name}"
+url = "{base}/{name}.xml"
 allow_private = ["127.0.0.0/8"]
 """
 ITEM = (
@@ -75,14 +77,21 @@ Ask = Callable[[People, str], Awaitable[Heard]]
 
 
 async def _row(world: Outside, number: str, how: str, secrets: dict[str, str], ask: Ask, asks: int) -> Row:
-    async with people() as here, _running(world, here, secrets) as bot:
+    with _feeds() as feeds:
+        return await _measured(world, feeds, number, how, secrets, ask, asks)
+
+
+async def _measured(
+    world: Outside, feeds: "Feeds", number: str, how: str, secrets: dict[str, str], ask: Ask, asks: int
+) -> Row:
+    async with people() as here, _running(world, here, feeds, secrets) as bot:
         if "FEEDBELL_SLACK__APP_TOKEN" in secrets:
             await asyncio.wait_for(here.connected.wait(), 30)
         await _asked(here, bot, ask, 20)
         idle = await _asked(here, bot, ask, asks)
         started = os.getloadavg()[0]
         with _slow_disk(bot.folder / "bell.db"):
-            await _burden(world, here, bot)
+            await _burden(world, feeds, bot)
             loaded = await _asked(here, bot, ask, asks)
             load = await _load(world, bot)
     quiet, busy = _p99(idle), _p99(loaded)
@@ -123,14 +132,39 @@ def _ms(heard: Heard) -> str:
 # --- the bot and its burden ------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feeds:
+    """Documents, served by a process of its own: whoever measures must not be busy with ten megabytes."""
+
+    folder: Path
+    url: str
+
+    def show(self, name: str, document: bytes) -> None:
+        (self.folder / f"{name}.xml").write_bytes(document)
+
+
+@contextmanager
+def _feeds() -> Iterator[Feeds]:
+    port = free_port()
+    with tempfile.TemporaryDirectory(prefix="bench-feeds-") as folder:
+        command = [sys.executable, "-m", "http.server", str(port), "--bind", "127.0.0.1", "--directory", folder]
+        silent = subprocess.DEVNULL
+        process = subprocess.Popen(command, stdout=silent, stderr=silent)
+        try:
+            yield Feeds(folder=Path(folder), url=f"http://127.0.0.1:{port}")
+        finally:
+            process.kill()
+            process.wait()
+
+
 @asynccontextmanager
-async def _running(world: Outside, here: People, secrets: dict[str, str]) -> AsyncIterator[Bot]:
+async def _running(world: Outside, here: People, feeds: Feeds, secrets: dict[str, str]) -> AsyncIterator[Bot]:
     """A bot that has read its feeds."""
     world.set_link(here.url.replace("http", "ws") + "/link")
-    here.feeds["many"] = _document("many", 1)
+    feeds.show("many", _document("many", 1))
     with tempfile.TemporaryDirectory(prefix="bench-chat-") as folder:
         port = free_port()
-        text = CONFIG.format(port=port, world=world.http) + FEED.format(name="many", base=here.url)
+        text = CONFIG.format(port=port, world=world.http) + FEED.format(name="many", base=feeds.url)
         (Path(folder) / "config.toml").write_text(text, encoding="utf-8")
         bot = Bot(folder=Path(folder), port=port, secrets={**SECRETS, **secrets})
         process = bot.start("run")
@@ -142,16 +176,16 @@ async def _running(world: Outside, here: People, secrets: dict[str, str]) -> Asy
             await asyncio.to_thread(process.wait, 60)
 
 
-async def _burden(world: Outside, here: People, bot: Bot) -> None:
+async def _burden(world: Outside, feeds: Feeds, bot: Bot) -> None:
     """Big feeds come to the configuration, and a thousand entries to a feed; return when both are in the works."""
     for number, name in enumerate(BIG):
-        here.feeds[name] = _document(name, 20_000 + number, words=300)
-    here.feeds["many"] = _document("many", 1 + ENTRIES)
+        feeds.show(name, _document(name, 20_000 + number, words=300))
+    feeds.show("many", _document("many", 1 + ENTRIES))
     await asyncio.to_thread(world.facts)
     await asyncio.to_thread(_poke, bot)
     await _until(lambda: world.facts()["posts"])
     path = bot.folder / "config.toml"
-    path.write_text(path.read_text() + "".join(FEED.format(name=name, base=here.url) for name in BIG))
+    path.write_text(path.read_text() + "".join(FEED.format(name=name, base=feeds.url) for name in BIG))
     await asyncio.to_thread(_poke, bot)  # it looks at the file when it wakes
 
 

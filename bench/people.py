@@ -29,12 +29,11 @@ class Heard:
 
 
 class People:
-    """Slack's side of both transports, and of response URLs, in the process that measures; feeds of the load too."""
+    """Slack's side of both transports, and of response URLs, in the process that measures."""
 
     def __init__(self, port: int) -> None:
         self.url = f"http://127.0.0.1:{port}"
         self.connected = asyncio.Event()
-        self.feeds: dict[str, bytes] = {}
         self._socket: web.WebSocketResponse | None = None
         self._waiting: dict[str, asyncio.Future[object]] = {}
         self._count = itertools.count(1)
@@ -43,7 +42,6 @@ class People:
         return [
             web.get("/link", self._connect),
             web.post("/answers/{number}", self._answered),
-            web.get("/feeds/{name}", self._feed),
         ]
 
     async def ask_over_http(self, bot: str) -> Heard:
@@ -116,9 +114,6 @@ class People:
     async def _answered(self, request: web.Request) -> web.Response:
         self._waiting[request.match_info["number"]].set_result(await request.json())
         return web.Response(text="ok")
-
-    async def _feed(self, request: web.Request) -> web.Response:
-        return web.Response(body=self.feeds[request.match_info["name"]], content_type="application/xml")
 
 
 @asynccontextmanager

@@ -17,7 +17,7 @@ import bot
 from bot.core.errors import NotAFeed, ParserFailed
 from bot.core.model.entry import Key, ParsedFeed
 from bot.parser.limits import DEFAULT_LIMITS, ParseLimits
-from bot.parser.wire import HEAD, Answer, Question, pack, to_answer
+from bot.parser.wire import HEAD, Answer, Question, ask, to_answer
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ class GuardedParser:
     async def parse(self, body: bytes, *, url: str, content_type: str | None, listed: dict[bytes, Key]) -> ParsedFeed:
         question = Question(body=body, url=url, content_type=content_type, listed=listed)
         async with self._turn:
-            answer = await self._ask(*pack(question))  # packed when its turn has come: a queue holds no copies
+            answer = await self._ask(*ask(question))
         if answer.feed is not None:
             return answer.feed
         if answer.not_a_feed is not None:
@@ -69,13 +69,13 @@ class GuardedParser:
         self._cancel_retirement()
         await self._dismiss()
 
-    async def _ask(self, head: bytes, question: bytes) -> Answer:
+    async def _ask(self, head: bytes, document: bytes) -> Answer:
         self._cancel_retirement()
         worker = await self._ready_worker()
         is_done = False
         try:
             async with asyncio.timeout(self._limits.wall.total_seconds()):
-                answer = await self._converse(worker, head, question)
+                answer = await self._converse(worker, head, document)
             is_done = True
             if answer.failed is not None and answer.is_last:
                 return self._lost(answer.failed, kind="ParserFailed")
@@ -90,13 +90,13 @@ class GuardedParser:
         self._retiring = asyncio.get_running_loop().call_later(self._limits.idle.total_seconds(), self._retire)
         return answer
 
-    async def _converse(self, worker: Process, head: bytes, question: bytes) -> Answer:
+    async def _converse(self, worker: Process, head: bytes, document: bytes) -> Answer:
         if worker.stdin is None or worker.stdout is None:
             raise EOFError
         with suppress(ConnectionError):  # a worker that ends before it has read all may have said why
             worker.stdin.write(head)
-            for start in range(0, len(question), _BUFFER):  # at one go the transport would copy it all
-                worker.stdin.write(question[start : start + _BUFFER])
+            for start in range(0, len(document), _BUFFER):  # at one go the transport would copy it all
+                worker.stdin.write(document[start : start + _BUFFER])
                 await worker.stdin.drain()
         length = int.from_bytes(await worker.stdout.readexactly(HEAD), "big")
         if length > self._limits.answer:

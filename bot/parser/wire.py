@@ -1,4 +1,4 @@
-"""What the two ends of the pipe say to each other: length-prefixed pickles of our own small classes.
+"""What the two ends of the pipe say to each other: pickles of our own small classes, and documents, with their lengths.
 
 The worker has read hostile bytes, so what it sends back is unpickled by names from a short list only.
 """
@@ -7,7 +7,7 @@ import io
 import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 from bot.core.model.entry import Key, ParsedFeed
 
@@ -48,32 +48,36 @@ class Answer:
     portions: int = 0  # of the feed's items, which follow
 
 
-def pack(message: Question | Answer) -> tuple[bytes, bytes]:
-    """Return the length and what has it; a large document is copied no more than it must be."""
-    packed = b"".join(pickle.dumps(part, protocol=5) for part in _parts(message))
-    return len(packed).to_bytes(HEAD, "big"), packed
+def ask(question: Question) -> tuple[bytes, bytes]:
+    """Return what is sent for a question: all but its document, and that as it is, so that nobody copies it."""
+    packed = pickle.dumps(replace(question, body=b""), protocol=5)
+    return len(packed).to_bytes(HEAD, "big") + len(question.body).to_bytes(HEAD, "big") + packed, question.body
 
 
-def _parts(message: Question | Answer) -> Iterator[object]:
-    if isinstance(message, Question) or message.feed is None or len(message.feed.items) <= PORTION:
-        yield message
-        return
-    items = message.feed.items
-    starts = range(0, len(items), PORTION)
-    yield replace(message, feed=replace(message.feed, items=()), portions=len(starts))
-    yield from (items[start : start + PORTION] for start in starts)
-
-
-def frame(message: Question | Answer) -> bytes:
-    return b"".join(pack(message))
-
-
-def to_question(packed: bytes) -> Question:
-    """Read what our own parent wrote."""
-    question = pickle.loads(packed)  # noqa: S301
+def read_question(stream: BinaryIO) -> Question | None:
+    """Read what our own parent wrote; None at the end."""
+    if len(head := stream.read(2 * HEAD)) < 2 * HEAD:
+        return None
+    question = pickle.loads(stream.read(int.from_bytes(head[:HEAD], "big")))  # noqa: S301
     if not isinstance(question, Question):
         raise pickle.UnpicklingError("no question")
-    return question
+    return replace(question, body=stream.read(int.from_bytes(head[HEAD:], "big")))
+
+
+def frame(answer: Answer) -> bytes:
+    """Return the length of an answer, and the answer."""
+    packed = b"".join(pickle.dumps(part, protocol=5) for part in _parts(answer))
+    return len(packed).to_bytes(HEAD, "big") + packed
+
+
+def _parts(answer: Answer) -> Iterator[object]:
+    if answer.feed is None or len(answer.feed.items) <= PORTION:
+        yield answer
+        return
+    items = answer.feed.items
+    starts = range(0, len(items), PORTION)
+    yield replace(answer, feed=replace(answer.feed, items=()), portions=len(starts))
+    yield from (items[start : start + PORTION] for start in starts)
 
 
 def to_answer(packed: bytes) -> Answer:

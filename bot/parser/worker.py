@@ -19,7 +19,7 @@ from typing import BinaryIO, Final, Protocol
 
 from bot.core.errors import NotAFeed, ParseError
 from bot.core.model.entry import Key, ParsedFeed
-from bot.parser.wire import HEAD, Answer, Question, frame, to_question
+from bot.parser.wire import Answer, Question, frame, read_question
 
 _PR_SET_PDEATHSIG: Final = 1
 _PAGE: Final = resource.getpagesize()
@@ -49,8 +49,7 @@ def main() -> None:
 
 def serve(parse: Parse, questions: BinaryIO, answers: BinaryIO, *, before_each: Callable[[], None], grown: int) -> None:
     """Answer one question after the other until there are no more, or until the process has grown too big."""
-    while len(head := questions.read(HEAD)) == HEAD:
-        question = to_question(questions.read(int.from_bytes(head, "big")))
+    while (question := read_question(questions)) is not None:
         before_each()
         packed, is_last = _reply(parse, question, grown)
         del question
