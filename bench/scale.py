@@ -21,6 +21,7 @@ from typing import Any
 from bench.contest import ROOT, free_port, say
 from bench.measuring import children_of, cpu_of, machine, rss_mb
 from bench.postgres import postgres
+from bench.processes import end
 
 HEAD = """state = "{state}"
 slack = {{ api_url = "{world}/api/" }}
@@ -179,12 +180,7 @@ def _bot(folder: Path, number: int) -> Iterator[Bot]:
     try:
         yield Bot(process=process)
     finally:
-        process.terminate()
-        try:
-            process.wait(30)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        end(process)
         say((folder / f"bot{number}.log").read_text()[-2_000:])
 
 
