@@ -131,7 +131,7 @@ class Store(Protocol):
         """When the next feed or delivery falls due; None: nothing ever."""
 
     async def feeds(self) -> Sequence[FeedState]:
-        """Every active feed, in the order of the configuration, then those added in chat."""
+        """Every active feed, in the order of the configuration, then those added in chat; without their listings."""
 
     # --- lanes
     async def sync_destinations(self, uids: Sequence[DestinationUid], *, now: datetime) -> int:

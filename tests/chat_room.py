@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,12 +11,13 @@ from zoneinfo import ZoneInfo
 from bot.core.errors import FetchError, NotAFeed
 from bot.core.model.entry import Key, ParsedFeed
 from bot.core.model.feed import Feed, FeedId, Fetched, NotModified, Validators
-from bot.core.model.route import DestinationUid, Route
+from bot.core.model.route import DestinationUid
 from bot.core.parse.document import parse
 from bot.core.render import block_lines
 from bot.services.commands import Answer, Asked, Commands, Who
 from bot.services.hosts import HostGate
 from bot.services.intake import Intake
+from bot.services.routing import Routing
 from bot.store.store import Store, open_store
 
 FEEDS = Path(__file__).parent / "feeds"
@@ -97,7 +97,7 @@ class Room:
     clock: RoomClock
     web: Web
     commands: Commands
-    routes: list[Route] = field(default_factory=list)
+    routing: Routing
     admins: set[str] = field(default_factory=lambda: {f"slack:{ADMIN}", "discord:501"})
     woken: list[bool] = field(default_factory=list)
     feeds: list[Feed] = field(default_factory=list)
@@ -106,11 +106,12 @@ class Room:
     async def open(cls, path: Path, clock: RoomClock | None = None) -> Room:
         store = await open_store(f"sqlite:///{path / 'room.db'}", base=path)
         clock, web = clock or RoomClock(), Web()
-        room: Room = cls(store=store, clock=clock, web=web, commands=None)  # type: ignore[arg-type]  # set below
+        routing = Routing(store, [])
+        room: Room = cls(store=store, clock=clock, web=web, routing=routing, commands=None)  # type: ignore[arg-type]  # set below
         room.commands = Commands(
             store=store,
             clock=clock,
-            routes=room.all_routes,
+            routes=lambda: routing.routes,
             pages=web,
             parser=InProcess(),
             wake=lambda: room.woken.append(True),
@@ -118,9 +119,6 @@ class Room:
             timezone=lambda: ZoneInfo("UTC"),
         )
         return room
-
-    async def all_routes(self) -> Sequence[Route]:
-        return self.routes
 
     async def close(self) -> None:
         await self.store.close(now=self.clock.now())
@@ -137,7 +135,7 @@ class Room:
             parser=InProcess(),
             clock=self.clock,
             gate=gate,
-            routes=self.all_routes,
+            routes=self.routing.all_routes,
             observe=lambda event: None,
             wake=lambda: None,
         )

@@ -51,7 +51,7 @@ async def chats_running(parts: Parts) -> AsyncIterator[Chats]:
     commands = Commands(
         store=parts.store,
         clock=parts.clock,
-        routes=parts.routing.all_routes,
+        routes=lambda: parts.routing.routes,
         pages=parts.fetcher,
         parser=parts.parser,
         wake=parts.wake,

@@ -47,6 +47,13 @@ def next_binding(
     return None
 
 
+def may_bind(lane: Lane, *, now: datetime, rules: DeliveryRules) -> bool:
+    """Whether `next_binding` may have something to say, as far as a claim tells: its question reads the whole queue."""
+    waited = lane.oldest_due_at is not None and now - lane.oldest_due_at >= rules.backlog_after
+    crowded = lane.waiting > rules.max_new_single and (lane.destination.unwell_since is not None or waited)
+    return crowded or any(owed.delivery.bundle is not None for owed in lane.owed)
+
+
 def _up_to_a_digest(due: Sequence[Delivery], older: Sequence[Delivery]) -> list[Delivery]:
     """As much of `older` as stands before another digest, made or still to be made: none may pass that."""
     wanted = {row.id for row in older}

@@ -1,5 +1,6 @@
 """Reads a body within the limits of size and patience."""
 
+import asyncio
 from datetime import timedelta
 from typing import Final
 
@@ -11,6 +12,7 @@ from bot.fetch.limits import FetchLimits
 from bot.fetch.patience import Patience
 from bot.ports import Clock
 
+LARGE: Final = 1 << 20  # bytes; to put together more would hold up the loop
 _MEGABYTE: Final = 1024 * 1024
 
 
@@ -42,7 +44,9 @@ class BodyReader:
                 if len(piece) >= PIECE:
                     await self._clock.sleep(timedelta(0))  # others may run between two pieces of a bomb
         decode.finish()
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        if size < LARGE:
+            return b"".join(pieces)
+        return await asyncio.to_thread(b"".join, pieces)
 
     async def _next(self) -> bytes:
         self._patience.allow(self._limits.idle, "the answer stood still for too long")

@@ -1,5 +1,6 @@
 """After an unclean stop or a restored backup, what waits may have been told all the same (R-15)."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -33,10 +34,9 @@ class Doubt:
     from inside they look alike.
     """
 
-    def __init__(self, *, since: datetime, until: datetime, clock: Clock) -> None:
+    def __init__(self, *, since: datetime, until: datetime) -> None:
         self._since = since
         self._until = until
-        self._clock = clock
         self._looked: set[str] = set()
         self._failures: Counter[str] = Counter()
 
@@ -47,7 +47,7 @@ class Doubt:
         is_stale = last_write is not None and now - last_write > STALE
         if was_clean and not is_stale:
             return None
-        return cls(since=min(last_write or now, now), until=now + LASTS, clock=clock)
+        return cls(since=min(last_write or now, now), until=now + LASTS)
 
     def may_ask(self, destination: Destination, notifier: Notifier | None, *, now: datetime) -> bool:
         """Whether a history can still be asked there; if not, nothing has to be read for it."""
@@ -75,7 +75,8 @@ class Doubt:
         open_rows = [one for one in owed if self._is_open(one)]
         if not open_rows:
             return False
-        wanted = await self._rendered(open_rows, lambda one: notifier.to_payload(render(one)))
+        # Hundreds of them, in a thread: people who ask must get in between.
+        wanted = await asyncio.to_thread(_rendered, open_rows, lambda one: notifier.to_payload(render(one)))
         try:
             found = await self._told(notifier, destination, wanted, min(one.delivery.created_at for one in open_rows))
         except NotifyError as error:
@@ -99,15 +100,6 @@ class Doubt:
         wait = retry_delay(max(destination.failures, failed - 1), roll=roll, asked=asked, rules=rules)
         return min(now + wait, self._until)
 
-    async def _rendered(self, rows: Sequence[Owed], render: Callable[[Owed], Payload]) -> Mapping[str, Payload]:
-        """What cannot be rendered was never sent; what becomes of it is told when it is tried."""
-        found: dict[str, Payload] = {}
-        for one in rows:
-            with suppress(ValueError, TypeError, LookupError, AttributeError, ArithmeticError):
-                found[one.delivery.idem] = render(one)
-            await self._clock.sleep(timedelta(0))  # hundreds of them: people who ask must get in between
-        return found
-
     async def _told(
         self, history: History, destination: Destination, wanted: Mapping[str, Payload], oldest: datetime
     ) -> Mapping[str, Receipt]:
@@ -127,3 +119,12 @@ class Doubt:
         delivery = one.delivery
         waits = delivery.state is DeliveryState.PENDING and delivery.kind is not DeliveryKind.EDIT
         return waits and delivery.idem not in self._looked
+
+
+def _rendered(rows: Sequence[Owed], render: Callable[[Owed], Payload]) -> Mapping[str, Payload]:
+    """What cannot be rendered was never sent; what becomes of it is told when it is tried."""
+    found: dict[str, Payload] = {}
+    for one in rows:
+        with suppress(ValueError, TypeError, LookupError, AttributeError, ArithmeticError):
+            found[one.delivery.idem] = render(one)
+    return found

@@ -19,7 +19,7 @@ from bot.core.errors import (
     StoreError,
     StoreUnavailable,
 )
-from bot.core.lanes import is_for_bundle, is_unproven, next_binding
+from bot.core.lanes import is_for_bundle, is_unproven, may_bind, next_binding
 from bot.core.model.delivery import (
     Dead,
     Delivery,
@@ -149,8 +149,8 @@ class Outbox:
         notifier = self.means.notifiers.get(destination.uid.partition(":")[0])
         if doubt is None or not doubt.may_ask(destination, notifier, now=now):
             return False
-        if lane.waiting <= len(lane.owed) and not doubt.is_about(lane.owed):
-            return False
+        if not doubt.is_about(lane.owed) and not may_bind(lane, now=now, rules=self.means.rules):
+            return False  # what stands behind them is looked for when it comes to the head, or into a digest
         return await doubt.settle(
             destination,
             await self._store.owed(destination.uid, now=now, limit=ROWS),
@@ -164,8 +164,7 @@ class Outbox:
 
     async def _bind_digests(self, lane: Lane) -> Sequence[Owed]:
         """Bind what must be bound before anything is sent; return what is owed now, in order."""
-        crowded = lane.waiting > min(self.means.rules.max_new_single, len(lane.owed))
-        if not crowded and not any(owed.delivery.bundle for owed in lane.owed):
+        if not may_bind(lane, now=self._clock.now(), rules=self.means.rules):
             return lane.owed
         uid, epoch, bound = lane.destination.uid, lane.destination.epoch, False
         while True:

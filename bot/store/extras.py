@@ -40,10 +40,6 @@ class Extras:
         """(who, folded tag), in the order they were made."""
         return await self._follows.get()
 
-    async def follows_of(self, uid: DestinationUid) -> Sequence[str]:
-        """The tags that somebody follows, as they typed them."""
-        return await self._db.read(chat.follows_of, uid)
-
     async def add_follow(self, uid: DestinationUid, tag: str, *, now: datetime) -> bool:
         done = await self._db.write(chat.add_follow, uid, tag, now=now)
         self._follows.forget()

@@ -22,7 +22,7 @@ def to_state(row: Row, configured: Mapping[FeedId, Feed]) -> FeedState:
         if no_validators
         else Validators(etag=row["etag"], last_modified=row["last_modified"], url=row["validators_url"]),
         memory=records.load(FeedMemory, row["memory"]),
-        listing=unpack_listing(row["listing"]),
+        listing=unpack_listing(row["listing"]) if "listing" in row else (),
         title=row["title"],
         site_url=row["site_url"],
         primed_at=to_time_or_none(row["primed_at"]),

@@ -21,6 +21,12 @@ CONFIGURED = (
     "no, id, url, interval_ms, spec, from_chat, position, gone_at, next_poll_at, last_poll_at, failures, asked_until,"
     " etag, last_modified"
 )
+# What people are shown of it and what commands ask: all but the listing, which a large feed has megabytes of.
+SHOWN = (
+    "no, id, url, interval_ms, spec, from_chat, position, next_poll_at, asked_until, epoch, etag, last_modified,"
+    " validators_url, title, site_url, primed_at, last_poll_at, last_ok_at, last_new_at, failures, failing_since,"
+    " error, stopped, paused_at, resumed_at, memory"
+)
 # Of a feed that was never polled: no rule lets a first poll wait so long.
 MAX_FIRST_WAIT = timedelta(days=2)
 
@@ -228,4 +234,4 @@ def resume(tx: Tx, feed_id: str, now: datetime) -> bool:
 
 
 def active(tx: Tx) -> Sequence[Row]:
-    return tx.rows("SELECT * FROM feed WHERE gone_at IS NULL ORDER BY from_chat, position, no")
+    return tx.rows(f"SELECT {SHOWN} FROM feed WHERE gone_at IS NULL ORDER BY from_chat, position, no")

@@ -4,9 +4,10 @@ import asyncio
 import os
 import secrets
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import TypeVar
 
 from bot import crash
 from bot.core.errors import StoreUnusable
@@ -21,8 +22,11 @@ from bot.store.database import Database
 from bot.store.extras import Extras
 from bot.store.feed_rows import to_state
 from bot.store.pages import Pages
+from bot.store.reading import Reading
 from bot.store.sql import EPOCH, Row
 from bot.store.sqlite_file import Opened, close_cleanly, open_sqlite
+
+T = TypeVar("T")
 
 GRACE = timedelta(seconds=30)  # until the outcome of what a dead process was sending may be looked up
 
@@ -123,7 +127,7 @@ class Store(Extras, Pages):
 
     async def feeds(self) -> Sequence[FeedState]:
         # Made where they are read: of many feeds it would hold up the loop.
-        return await self._db.read(lambda tx: self._states(feeds.active(tx)))
+        return await self.consult(Reading.feeds)
 
     def _states(self, rows: Sequence[Row]) -> Sequence[FeedState]:
         return [to_state(row, self._feeds) for row in rows]
@@ -227,6 +231,10 @@ class Store(Extras, Pages):
 
     async def tags(self, *, feeds: frozenset[FeedId] | None = None) -> Sequence[tuple[str, int]]:
         return await self._db.read(entries.tags, feeds=feeds)
+
+    async def consult(self, question: Callable[[Reading], T]) -> T:
+        """Answer a question of several steps in one go, off the loop: while the bot is busy each turn is a wait."""
+        return await self._db.read(lambda tx: question(Reading(tx, self._feeds)))
 
     async def entry(self, name: str) -> Entry | None:
         return await self._db.read(entries.find, name)

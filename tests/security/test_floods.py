@@ -74,7 +74,7 @@ async def test_thirty_days_of_random_names_make_few_digests_and_a_bounded_state(
     room = await Room.open(tmp_path, Unhurried())
     slack = Slack(room.clock)
     outbox = outbox_of(room, slack)
-    room.routes.append(Route(name="routes[0]", to=(NEWS,)))
+    room.routing.routes = (Route(name="routes[0]", to=(NEWS,)),)
     feed = Feed(id=FeedId("flood"), url="https://www.example.org/feed.xml")
     await room.store.sync_destinations([NEWS], now=room.clock.now())
     entries = []

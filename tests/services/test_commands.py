@@ -136,10 +136,9 @@ async def test_search_wants_every_word(seed: Room) -> None:
 async def test_a_feed_with_credentials_is_shown_only_where_a_route_gives_it(room: Room) -> None:
     await room.read(PRIVATE, feed_of(item(1, "secret"), title="Inside"))
     await room.read(Feed(id=FeedId("open"), url="https://f.example/f"), feed_of(item(2, "open")))
-    room.routes = [
-        Route(name="routes[0]", to=(DestinationUid("slack:#inside"),), feeds=frozenset({PRIVATE.id})),
-        Route(name="follow", to=(DestinationUid("slack:U0READER"),), tags=frozenset({"secret"})),
-    ]
+    given = DestinationUid("slack:#inside")
+    room.routing.routes = (Route(name="routes[0]", to=(given,), feeds=frozenset({PRIVATE.id})),)
+    assert "you follow" in await room.say("follow secret", someone(direct=True))
     inside = replace(someone(place="slack:C0INSIDE"), names=frozenset({DestinationUid("slack:#inside")}))
     assert "Article 1" in await room.say("latest secret", inside)
     for elsewhere in (someone(), someone(direct=True)):
@@ -155,7 +154,7 @@ async def test_a_feed_with_credentials_is_shown_only_where_a_route_gives_it(room
 async def test_a_channel_that_a_route_names_is_known_by_its_id_too(room: Room) -> None:
     await room.read(PRIVATE, feed_of(item(1, "secret"), title="Inside"))
     inside = DestinationUid("slack:#inside")
-    room.routes = [Route(name="routes[0]", to=(inside,))]
+    room.routing.routes = (Route(name="routes[0]", to=(inside,)),)
     await room.store.sync_destinations([inside], now=room.clock.now())
     assert "no posts yet" in await room.say("latest", someone(place="slack:C0INSIDE"))
     await room.store.set_probe(inside, Probe(remote_id="C0INSIDE"))

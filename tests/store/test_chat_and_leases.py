@@ -18,7 +18,7 @@ async def test_follows_are_folded_and_kept_in_order(store: Store) -> None:
     assert not await store.add_follow(ANN, "bgp", now=NOW)
     assert await store.add_follow(ANN, "AI Networking", now=NOW + MINUTE)
     assert await store.follows() == [(ANN, "bgp"), (ANN, "ai-networking")]
-    assert await store.follows_of(ANN) == ["#BGP", "AI Networking"]
+    assert await store.consult(lambda reading: reading.follows_of(ANN)) == ["#BGP", "AI Networking"]
     assert await store.remove_follow(ANN, "BGP")
     assert not await store.remove_follow(ANN, "BGP")
     assert await store.follows() == [(ANN, "ai-networking")]

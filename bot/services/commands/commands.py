@@ -1,7 +1,7 @@
 """The one door for what people type: limits, rights, then the command itself."""
 
 import logging
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import timedelta, tzinfo
 from math import ceil
@@ -12,7 +12,7 @@ from bot.core.tags import fold, nearest
 from bot.core.text.characters import one_line
 from bot.ports import Clock, Parser, WakeUp
 from bot.services.commands.asking import Answer, Asked, Who
-from bot.services.commands.desk import CommandStore, Desk, amount, echo
+from bot.services.commands.desk import CommandStore, Desk, Reading, amount, echo
 from bot.services.commands.limits import COMPLETIONS, PER_PLACE, PER_USER, Limits
 from bot.services.commands.registry import COMMANDS, Command
 from bot.services.discovery import PageFetcher
@@ -32,14 +32,14 @@ class Commands:
         *,
         store: CommandStore,
         clock: Clock,
-        routes: Callable[[], Awaitable[Sequence[Route]]],
+        routes: Callable[[], Sequence[Route]],
         pages: PageFetcher,
         parser: Parser,
         wake: WakeUp,
         admins: Callable[[], Collection[str]],
         timezone: Callable[[], tzinfo],
     ) -> None:
-        """`admins` and `timezone` are asked each time: a reload may change them."""
+        """`routes` of the file, `admins` and `timezone` are asked each time: a reload may change them."""
         self._desk = Desk(
             store=store,
             clock=clock,
@@ -75,19 +75,22 @@ class Commands:
         """Return at most 25 tags that begin with, hold or resemble what is typed so far."""
         if not self._may_complete(who):
             return ()
+
+        def look(reading: Reading) -> list[str]:
+            scope = self._desk.scope(reading, who)
+            return [one_line(name) for name, _ in reading.tags(feeds=scope.only)]
+
         try:
-            scope = await self._desk.scope(who)
-            found = await self._desk.store.tags(feeds=scope.only)
+            return _choices(_storable(prefix), await self._desk.store.consult(look))
         except StoreError:
             return ()
-        return _choices(_storable(prefix), [one_line(name) for name, _ in found])
 
     async def complete_feeds(self, prefix: str, who: Who) -> Sequence[str]:
         """Return at most 25 feeds' ids, likewise."""
         if not self._may_complete(who):
             return ()
         try:
-            scope = await self._desk.scope(who)
+            scope = await self._desk.store.consult(lambda reading: self._desk.scope(reading, who))
         except StoreError:
             return ()
         return _choices(_storable(prefix), scope.ids)

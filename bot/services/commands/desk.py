@@ -1,9 +1,9 @@
 """What every command needs: the store, who may see what, and the words of an answer."""
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from bot.core.model.delivery import Destination
 from bot.core.model.entry import Entry
@@ -17,23 +17,18 @@ from bot.ports import Clock, Parser, WakeUp
 from bot.services.commands.asking import Answer, Who
 from bot.services.discovery import PageFetcher
 
+T = TypeVar("T")
+
 NAMED = 1_500  # characters of a list of tags; any message has room for it
 ECHO = 100  # characters of what somebody typed that an answer repeats
 
 
-class HasDestination(Protocol):
-    """A destination's row with whatever else the store tells of it."""
+class Reading(Protocol):
+    """What can be looked up; it blocks, and lives as long as one question."""
 
-    @property
-    def destination(self) -> Destination: ...
+    def feeds(self) -> Sequence[FeedState]: ...
 
-
-class CommandStore(Protocol):
-    """The part of the store that commands use; see ports.Store for the rules."""
-
-    async def feeds(self) -> Sequence[FeedState]: ...
-
-    async def latest(
+    def latest(
         self,
         *,
         tag: str | None = None,
@@ -42,15 +37,25 @@ class CommandStore(Protocol):
         feeds: frozenset[FeedId] | None = None,
     ) -> Sequence[Entry]: ...
 
-    async def search(
+    def search(
         self, words: Sequence[str], *, limit: int, feeds: frozenset[FeedId] | None = None
     ) -> Sequence[Entry]: ...
 
-    async def tags(self, *, feeds: frozenset[FeedId] | None = None) -> Sequence[tuple[str, int]]: ...
+    def tags(self, *, feeds: frozenset[FeedId] | None = None) -> Sequence[tuple[str, int]]: ...
 
-    async def waiting(self) -> int: ...
+    def follows_of(self, uid: DestinationUid) -> Sequence[str]: ...
 
-    async def destination_rows(self) -> Sequence[HasDestination]: ...
+    def destinations(self) -> Sequence[Destination]: ...
+
+    def waiting(self, *, now: datetime) -> int: ...
+
+
+class CommandStore(Protocol):
+    """The part of the store that commands use; see ports.Store for the rules."""
+
+    async def consult(self, question: Callable[[Reading], T]) -> T: ...
+
+    async def feeds(self) -> Sequence[FeedState]: ...
 
     async def add_chat_feed(
         self, feed: Feed, destination: DestinationUid, tags: Sequence[str], *, who: str, now: datetime
@@ -62,8 +67,6 @@ class CommandStore(Protocol):
     async def pause_feed(self, feed_id: FeedId, *, who: str, now: datetime) -> bool: ...
 
     async def resume_feed(self, feed_id: FeedId, *, who: str, now: datetime) -> bool: ...
-
-    async def follows_of(self, uid: DestinationUid) -> Sequence[str]: ...
 
     async def add_follow(self, uid: DestinationUid, tag: str, *, now: datetime) -> bool: ...
 
@@ -94,7 +97,7 @@ class Desk:
 
     store: CommandStore
     clock: Clock
-    routes: Callable[[], Awaitable[Sequence[Route]]]
+    routes: Callable[[], Sequence[Route]]  # of the file
     pages: PageFetcher
     parser: Parser
     wake: WakeUp
@@ -104,30 +107,19 @@ class Desk:
     def is_admin(self, who: Who) -> bool:
         return not who.is_bot and who.id in self.admins()
 
-    async def scope(self, who: Who) -> Scope:
+    def scope(self, reading: Reading, who: Who) -> Scope:
         """Return what `who` may be shown: a feed with credentials only where a route gives it to this place (T21)."""
-        states = tuple(await self.store.feeds())
+        states = tuple(reading.feeds())
         guarded = [state for state in states if state.feed.auth is not None]
         if not guarded:
             return Scope(states=states)
-        places = await self._places(who)
-        routes = [route for route in await self.routes() if route.name != "follow" and places.intersection(route.to)]
+        places = _places(reading, who)
+        routes = [route for route in self.routes() if places.intersection(route.to)]
         hidden = {state.feed.id for state in guarded if not any(_gives(route, state.feed) for route in routes)}
         shown = tuple(state for state in states if state.feed.id not in hidden)
         if not hidden:
             return Scope(states=shown)
         return Scope(states=shown, only=frozenset(state.feed.id for state in shown))
-
-    async def _places(self, who: Who) -> frozenset[DestinationUid]:
-        """Return every spelling of the place: a route may name a channel that the service knows by its id."""
-        service, _, address = who.place.partition(":")
-        rows = await self.store.destination_rows()
-        resolved = (
-            row.destination.uid
-            for row in rows
-            if row.destination.remote_id == address and row.destination.uid.startswith(f"{service}:")
-        )
-        return frozenset({who.place, *who.names, *resolved})
 
     def say(self, *lines: str, heading: str | None = None, blocks: tuple[Block, ...] = ()) -> Message:
         """Return a message of plain words, each line a paragraph."""
@@ -143,6 +135,17 @@ class Desk:
 
     def tell(self, *lines: str) -> Answer:
         return Answer(message=self.say(*lines))
+
+
+def _places(reading: Reading, who: Who) -> frozenset[DestinationUid]:
+    """Return every spelling of the place: a route may name a channel that the service knows by its id."""
+    service, _, address = who.place.partition(":")
+    resolved = (
+        destination.uid
+        for destination in reading.destinations()
+        if destination.remote_id == address and destination.uid.startswith(f"{service}:")
+    )
+    return frozenset({who.place, *who.names, *resolved})
 
 
 def _gives(route: Route, feed: Feed) -> bool:

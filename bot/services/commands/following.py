@@ -1,12 +1,12 @@
 """Commands for direct messages: follow, unfollow, following. They go the way of every delivery (small print 22)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from bot.core.errors import UsageError
 from bot.core.tags import fold, fold_all, nearest
 from bot.core.text.characters import one_line
 from bot.services.commands.asking import Answer, Asked, Button
-from bot.services.commands.desk import Desk, echo, in_order, listed
+from bot.services.commands.desk import Desk, Reading, echo, in_order, listed
 
 MOST = 50  # tags that one person may follow
 MAX_TAG = 100  # characters
@@ -15,11 +15,14 @@ _QUOTES = "\"'“”„‘’ "
 
 async def follow(desk: Desk, asked: Asked) -> Answer:
     typed = _tag(asked, "follow")
-    scope = await desk.scope(asked.who)
-    names = in_order(await desk.store.tags(feeds=scope.only))
+
+    def look(reading: Reading) -> tuple[list[str], Sequence[str]]:
+        scope = desk.scope(reading, asked.who)
+        return in_order(reading.tags(feeds=scope.only)), reading.follows_of(asked.who.dm)
+
+    names, followed = await desk.store.consult(look)
     known = next((name for name in names if fold(name) == fold(typed)), None)
     tag = known or typed.removeprefix("#")
-    followed = await desk.store.follows_of(asked.who.dm)
     if fold(tag) in fold_all(followed):
         return desk.tell(f"you follow {tag} already")
     if len(followed) >= MOST:
@@ -38,11 +41,12 @@ async def unfollow(desk: Desk, asked: Asked) -> Answer:
     if await desk.store.remove_follow(asked.who.dm, tag):
         desk.wake()
         return desk.tell(f"you follow {tag} no more")
-    return desk.tell(f"you do not follow {tag}; {_followed(await desk.store.follows_of(asked.who.dm))}")
+    followed = await desk.store.consult(lambda reading: reading.follows_of(asked.who.dm))
+    return desk.tell(f"you do not follow {tag}; {_followed(followed)}")
 
 
-async def following(desk: Desk, asked: Asked) -> Answer:
-    return desk.tell(_followed(await desk.store.follows_of(asked.who.dm)))
+def following(desk: Desk, reading: Reading, asked: Asked) -> Answer:
+    return desk.tell(_followed(reading.follows_of(asked.who.dm)))
 
 
 def _followed(tags: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""Commands that only look: latest, tags, feeds, search, status."""
+"""Commands that only look: latest, tags, feeds, search, status. Each is answered in one go on a reader's thread."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from bot.core.text.characters import one_line
 from bot.core.text.graphemes import cut
 from bot.core.text.links import http_url
 from bot.services.commands.asking import Answer, Asked, Button
-from bot.services.commands.desk import Desk, Scope, amount, echo, in_order, listed
+from bot.services.commands.desk import Desk, Reading, Scope, amount, echo, in_order, listed
 from bot.services.commands.times import moment
 
 LAST_PAGE = 50  # so that nobody makes the store skip through years
@@ -24,14 +24,14 @@ HINTED = 200  # characters of tags below the newest entry
 _QUOTES = "\"'“”„‘’"
 
 
-async def latest(desk: Desk, asked: Asked) -> Answer:
-    scope = await desk.scope(asked.who)
-    tags = await desk.store.tags(feeds=scope.only)
+def latest(desk: Desk, reading: Reading, asked: Asked) -> Answer:
+    scope = desk.scope(reading, asked.who)
+    tags = reading.tags(feeds=scope.only)
     known = fold_all(name for name, _ in tags)
     query = parse_latest(asked.text, known_tags=known | scope.sections, known_feeds=scope.ids)
     page = max(0, min(asked.page, LAST_PAGE))
     start = page * query.count
-    found = await desk.store.latest(
+    found = reading.latest(
         tag=None if query.tag is None else fold(query.tag),
         feed=query.feed,
         limit=start + query.count + 1,
@@ -91,9 +91,9 @@ def _none(desk: Desk, query: LatestQuery, tags: Sequence[tuple[str, int]]) -> An
     return Answer(message=desk.say(*lines), buttons=buttons)
 
 
-async def tags(desk: Desk, asked: Asked) -> Answer:
-    scope = await desk.scope(asked.who)
-    found = await desk.store.tags(feeds=scope.only)
+def tags(desk: Desk, reading: Reading, asked: Asked) -> Answer:
+    scope = desk.scope(reading, asked.who)
+    found = reading.tags(feeds=scope.only)
     if not found:
         return desk.tell("no post has a tag yet")
     names = [f"{one_line(name)} ({count})" for name, count in found]
@@ -103,8 +103,8 @@ async def tags(desk: Desk, asked: Asked) -> Answer:
     )
 
 
-async def feeds(desk: Desk, asked: Asked) -> Answer:
-    scope = await desk.scope(asked.who)
+def feeds(desk: Desk, reading: Reading, asked: Asked) -> Answer:
+    scope = desk.scope(reading, asked.who)
     if not scope.states:
         return desk.tell("no feeds yet")
     pages = (len(scope.states) - 1) // FEEDS
@@ -138,16 +138,16 @@ def _state_words(desk: Desk, state: FeedState) -> str:
     return "nothing new since the first reading" if state.primed_at is not None else "not read yet"
 
 
-async def search(desk: Desk, asked: Asked) -> Answer:
+def search(desk: Desk, reading: Reading, asked: Asked) -> Answer:
     words = [word for part in asked.text.split() if (word := part.strip(_QUOTES))]
     if not words:
         raise UsageError("search for which words? /feedbell search WORDS")
     if len(words) > MAX_WORDS:
         raise UsageError(f"search takes {MAX_WORDS} words at most")
-    scope = await desk.scope(asked.who)
+    scope = desk.scope(reading, asked.who)
     page = max(0, min(asked.page, LAST_PAGE))
     start = page * FOUND
-    found = await desk.store.search(words, limit=start + FOUND + 1, feeds=scope.only)
+    found = reading.search(words, limit=start + FOUND + 1, feeds=scope.only)
     shown = found[start : start + FOUND]
     if not shown:
         return desk.tell(f"nothing holds {echo(' '.join(words))}; every word must stand in title, text or tags")
@@ -157,8 +157,8 @@ async def search(desk: Desk, asked: Asked) -> Answer:
     return Answer(message=message, buttons=_buttons(asked, page, more=len(found) > start + FOUND))
 
 
-async def status(desk: Desk, asked: Asked) -> Answer:
-    scope = await desk.scope(asked.who)
+def status(desk: Desk, reading: Reading, asked: Asked) -> Answer:
+    scope = desk.scope(reading, asked.who)
     lines = [_summary(scope)]
     unwell = [state for state in scope.states if _is_unwell(state)]
     lines += [f"{state.feed.id}: {_state_words(desk, state)}" for state in unwell[:10]]
@@ -167,13 +167,13 @@ async def status(desk: Desk, asked: Asked) -> Answer:
     last = max((state.last_new_at for state in scope.states if state.last_new_at), default=None)
     if last is not None:
         lines.append(f"The last new post came {moment(last, desk.timezone())}.")
-    waiting = await desk.store.waiting()
+    waiting = reading.waiting(now=desk.clock.now())
     lines.append(
         f"{amount(waiting, 'message')} {'waits' if waiting == 1 else 'wait'} to be delivered."
         if waiting
         else "Nothing waits to be delivered."
     )
-    return desk.tell(*lines, *await _parked(desk, asked))
+    return desk.tell(*lines, *_parked(desk, reading, asked))
 
 
 def _summary(scope: Scope) -> str:
@@ -190,9 +190,9 @@ def _is_unwell(state: FeedState) -> bool:
     return any(at is not None for at in (state.failing_since, state.stopped, state.paused_at))
 
 
-async def _parked(desk: Desk, asked: Asked) -> list[str]:
+def _parked(desk: Desk, reading: Reading, asked: Asked) -> list[str]:
     """A destination may be somebody's address: only admins read which ones take nothing."""
-    rows = [row.destination for row in await desk.store.destination_rows() if row.destination.parked is not None]
+    rows = [row for row in reading.destinations() if row.parked is not None]
     if not rows:
         return []
     if not desk.is_admin(asked.who):

@@ -7,7 +7,7 @@ from enum import Enum
 from bot.core.model.message import Bullets, Text
 from bot.services.commands import changing, following, reading
 from bot.services.commands.asking import Answer, Asked
-from bot.services.commands.desk import Desk
+from bot.services.commands.desk import Desk, Reading
 
 
 class Kind(Enum):
@@ -30,16 +30,26 @@ class Option:
     completes: str = ""  # "tags" or "feeds"
 
 
+Run = Callable[[Desk, Asked], Awaitable[Answer]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
     name: str
     usage: str
     summary: str
-    run: Callable[[Desk, Asked], Awaitable[Answer]]
+    run: Run
     options: tuple[Option, ...] = ()
     for_admins: bool = False
     for_people: bool = False  # no bot may use it
     longest: int = 200  # characters of the text (T20)
+
+
+def _look(answer: Callable[[Desk, Reading, Asked], Answer]) -> Run:
+    async def run(desk: Desk, asked: Asked) -> Answer:
+        return await desk.store.consult(lambda reading: answer(desk, reading, asked))
+
+    return run
 
 
 async def help_(desk: Desk, asked: Asked) -> Answer:
@@ -70,16 +80,16 @@ _ALL = (
         name="latest",
         usage="/latest [TAG] [COUNT] [public]",
         summary="the newest post, or the newest with a tag or from a feed",
-        run=reading.latest,
+        run=_look(reading.latest),
         options=_LATEST,
     ),
-    Command(name="tags", usage="/feedbell tags", summary="every tag and how often it is used", run=reading.tags),
-    Command(name="feeds", usage="/feedbell feeds", summary="the feeds and how they are", run=reading.feeds),
+    Command(name="tags", usage="/feedbell tags", summary="every tag and how often it is used", run=_look(reading.tags)),
+    Command(name="feeds", usage="/feedbell feeds", summary="the feeds and how they are", run=_look(reading.feeds)),
     Command(
         name="search",
         usage="/feedbell search WORDS",
         summary="posts that hold every word",
-        run=reading.search,
+        run=_look(reading.search),
         options=(Option(name="words", summary="What title, text or tags must hold", required=True),),
     ),
     Command(
@@ -102,10 +112,10 @@ _ALL = (
         name="following",
         usage="/feedbell following",
         summary="the tags that you follow",
-        run=following.following,
+        run=_look(following.following),
         for_people=True,
     ),
-    Command(name="status", usage="/feedbell status", summary="whether all is well", run=reading.status),
+    Command(name="status", usage="/feedbell status", summary="whether all is well", run=_look(reading.status)),
     Command(
         name="add",
         usage="/feedbell add URL [TAGS]",
