@@ -193,17 +193,13 @@ class Store(Protocol):
         tag: str | None = None,
         feed: FeedId | None = None,
         limit: int = 1,
-        feeds: frozenset[FeedId] | None = None,
     ) -> Sequence[Entry]:
-        """The newest entries. `tag` is folded (core.tags.fold) and names a tag or a section; `feeds` limits what may be
-        shown (T21)."""
+        """The newest entries. `tag` is folded (core.tags.fold) and names a tag or a section."""
 
-    async def search(
-        self, words: Sequence[str], *, limit: int, feeds: frozenset[FeedId] | None = None
-    ) -> Sequence[Entry]:
+    async def search(self, words: Sequence[str], *, limit: int) -> Sequence[Entry]:
         """The newest entries that hold every word, folded, in title, text or tags."""
 
-    async def tags(self, *, feeds: frozenset[FeedId] | None = None) -> Sequence[tuple[str, int]]:
+    async def tags(self) -> Sequence[tuple[str, int]]:
         """Every tag as shown, with its count, most used first; sections are none."""
 
     async def entry(self, name: str) -> Entry | None:

@@ -1,6 +1,8 @@
 """`latest`, `tags`, `feeds`: answers from the store, beside a running bot or without one."""
 
+from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 
 import click
 
@@ -13,7 +15,7 @@ from bot.core.model.feed import FeedState
 from bot.core.query import LatestQuery, parse_latest
 from bot.core.render import display_date, display_title, entry_record
 from bot.core.tags import fold, nearest
-from bot.store.store import Store
+from bot.store.reading import Reading
 
 
 @click.command()
@@ -24,7 +26,7 @@ from bot.store.store import Store
 def latest(text: tuple[str, ...], count: int | None, as_json: bool, config: str | None) -> int:
     """The newest entries, or those with a tag: `latest bgp`, `latest bgp 3`, `latest feed:ai-networking`."""
     settings = settings_of(config)
-    query, entries, tags = ask(settings, lambda store: _find(store, " ".join(text), count))
+    query, entries, tags = ask(settings, lambda store: store.consult(partial(_find, " ".join(text), count)))
     if not entries and query.tag is not None:
         say(_unknown(query.tag, tags), err=True)
         return 1
@@ -37,14 +39,11 @@ def latest(text: tuple[str, ...], count: int | None, as_json: bool, config: str 
     return 0
 
 
-async def _find(store: Store, text: str, count: int | None) -> tuple[LatestQuery, list[Entry], list[str]]:
-    tags = [tag for tag, _ in await store.tags()]
-    feeds = [state.feed.id for state in await store.feeds()]
-    query = parse_latest(text, known_tags=frozenset(map(fold, tags)), known_feeds=feeds)
-    entries = await store.latest(
-        tag=None if query.tag is None else fold(query.tag), feed=query.feed, limit=count or query.count
-    )
-    return query, list(entries), tags
+def _find(text: str, count: int | None, reading: Reading) -> tuple[LatestQuery, Sequence[Entry], list[str]]:
+    query = parse_latest(text, has_tag=reading.has_tag, feed_ids=reading.feed_ids)
+    tag = None if query.tag is None else fold(query.tag)
+    entries = reading.latest(tag=tag, feed=query.feed, limit=count or query.count)
+    return query, entries, [] if entries else [name for name, _ in reading.tags()]
 
 
 def _unknown(tag: str, tags: list[str]) -> str:

@@ -2,12 +2,15 @@
 
 import re
 import unicodedata
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 from bot.core.errors import UsageError
 from bot.core.model.feed import FeedId
 from bot.core.tags import fold
+
+HasTag = Callable[[str], bool]
+FeedIds = Callable[[], Collection[FeedId]]
 
 MAX_TEXT = 500  # characters that are looked at; no tag is longer
 MAX_COUNT = 10
@@ -28,8 +31,8 @@ class LatestQuery:
     public: bool = False
 
 
-def parse_latest(text: str, *, known_tags: Collection[str], known_feeds: Collection[FeedId]) -> LatestQuery:
-    """Read the words after `/latest`; `known_tags` are folded.
+def parse_latest(text: str, *, has_tag: HasTag, feed_ids: FeedIds) -> LatestQuery:
+    """Read the words after `/latest`; `has_tag` knows folded tags. Only what the text leaves open is asked.
 
     At each step a tag that is named by all that is left wins. Else a last word `public` and a last number from 1 to
     10 are taken off; then a feed's id means that feed, alone or before a known tag; the rest is one tag, known or not.
@@ -39,12 +42,12 @@ def parse_latest(text: str, *, known_tags: Collection[str], known_feeds: Collect
     rest, said = _outright(unicodedata.normalize("NFC", text)[:MAX_TEXT])
     query = LatestQuery()
     if "feed" in said:
-        query = replace(query, feed=_feed_named(said["feed"], known_feeds))
-    rest, query = _take_ends(rest, query, known_tags, keep_first=said.get("tag") == "")
+        query = replace(query, feed=_feed_named(said["feed"], feed_ids()))
+    rest, query = _take_ends(rest, query, has_tag, keep_first=said.get("tag") == "")
     if "tag" in said:
         query = replace(query, tag=said["tag"] or rest.strip(_LOOSE_QUOTES) or None)
     else:
-        query = _with_tag(rest, query, known_tags, known_feeds)
+        query = _with_tag(rest, query, has_tag, feed_ids)
     if "count" in said:
         query = replace(query, count=_count(said["count"]))
     return replace(query, public=query.public or said.get("public", "").casefold() in _YES)
@@ -84,12 +87,10 @@ def _value(text: str, at: int, *, whole: bool) -> tuple[str, int, bool]:
     return piece.strip(), at + len(piece), False
 
 
-def _take_ends(
-    rest: str, query: LatestQuery, known_tags: Collection[str], *, keep_first: bool
-) -> tuple[str, LatestQuery]:
+def _take_ends(rest: str, query: LatestQuery, has_tag: HasTag, *, keep_first: bool) -> tuple[str, LatestQuery]:
     """Take a last `public` and a last number off, each once and in any order, unless a tag is named by the whole."""
     has_count = False
-    while rest and fold(rest) not in known_tags:
+    while rest and not has_tag(fold(rest)):
         before, _, last = rest.rpartition(" ")
         if keep_first and not before:
             break
@@ -105,35 +106,34 @@ def _take_ends(
     return rest, query
 
 
-def _with_tag(
-    rest: str, query: LatestQuery, known_tags: Collection[str], known_feeds: Collection[FeedId]
-) -> LatestQuery:
+def _with_tag(rest: str, query: LatestQuery, has_tag: HasTag, feed_ids: FeedIds) -> LatestQuery:
     tag = rest.strip(_LOOSE_QUOTES)
     if not tag:
         return query
-    if fold(rest) in known_tags or query.feed is not None:
+    if query.feed is not None or has_tag(fold(rest)):
         return replace(query, tag=tag)
-    feed = _find_feed(tag, known_feeds)
+    ids = feed_ids()
+    feed = _find_feed(tag, ids)
     if feed is not None:
         return replace(query, feed=feed)
     first, _, after = tag.partition(" ")
-    feed = _find_feed(first, known_feeds)
-    if feed is not None and fold(after) in known_tags:
+    feed = _find_feed(first, ids)
+    if feed is not None and has_tag(fold(after)):
         return replace(query, feed=feed, tag=after.strip(_LOOSE_QUOTES))
     return replace(query, tag=tag)
 
 
-def _find_feed(name: str, known_feeds: Collection[FeedId]) -> FeedId | None:
+def _find_feed(name: str, ids: Collection[FeedId]) -> FeedId | None:
     """Return the feed of that id; where no id is written so, the case does not matter."""
-    if name in known_feeds:
+    if name in ids:
         return FeedId(name)
-    return next((feed for feed in known_feeds if feed.casefold() == name.casefold()), None)
+    return next((feed for feed in ids if feed.casefold() == name.casefold()), None)
 
 
-def _feed_named(name: str, known_feeds: Collection[FeedId]) -> FeedId:
-    feed = _find_feed(name, known_feeds)
+def _feed_named(name: str, ids: Collection[FeedId]) -> FeedId:
+    feed = _find_feed(name, ids)
     if feed is None:
-        raise UsageError(f'no feed "{name}"; feeds: {", ".join(sorted(known_feeds)) or "none"}')
+        raise UsageError(f'no feed "{name}"; feeds: {", ".join(sorted(ids)) or "none"}')
     return feed
 
 

@@ -3,14 +3,17 @@
 import asyncio
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 
 from bot.app.parts import Parts
 from bot.core.errors import UsageError
-from bot.core.query import parse_latest
+from bot.core.model.entry import Entry
+from bot.core.query import LatestQuery, parse_latest
 from bot.core.render import render_list
 from bot.core.tags import fold
+from bot.store.reading import Reading
 
 HELP = 'type "latest", "latest bgp", "latest infiniband 3", "tags" or "quit"'
 
@@ -39,19 +42,25 @@ def _read_stdin(loop: asyncio.AbstractEventLoop, lines: asyncio.Queue[str]) -> N
 
 async def _answer(parts: Parts, words: str) -> str:
     command, _, text = words.removeprefix("/").partition(" ")
-    tags = [tag for tag, _ in await parts.store.tags()]
     if command == "tags":
-        return ", ".join(sorted(tags)) or "no tags yet"
+        return ", ".join(await _tags(parts)) or "no tags yet"
     if command != "latest":
         return HELP
-    feeds = [state.feed.id for state in await parts.store.feeds()]
     try:
-        query = parse_latest(text, known_tags=frozenset(map(fold, tags)), known_feeds=feeds)
+        query, entries = await parts.store.consult(partial(_latest, text))
     except UsageError as error:
         return str(error)
-    tag = None if query.tag is None else fold(query.tag)
-    entries = await parts.store.latest(tag=tag, feed=query.feed, limit=query.count)
     if not entries:
-        return f"no post tagged {query.tag}; tags: {', '.join(sorted(tags))}" if query.tag else "no entries yet"
+        return f"no post tagged {query.tag}; tags: {', '.join(await _tags(parts))}" if query.tag else "no entries yet"
     message = render_list(entries, timezone=parts.settings.timezone, now=parts.clock.now())
     return str(parts.notifiers["console"].to_payload(message).get("text", ""))
+
+
+def _latest(text: str, reading: Reading) -> tuple[LatestQuery, Sequence[Entry]]:
+    query = parse_latest(text, has_tag=reading.has_tag, feed_ids=reading.feed_ids)
+    tag = None if query.tag is None else fold(query.tag)
+    return query, reading.latest(tag=tag, feed=query.feed, limit=query.count)
+
+
+async def _tags(parts: Parts) -> list[str]:
+    return sorted(tag for tag, _ in await parts.store.tags())

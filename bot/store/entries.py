@@ -1,6 +1,6 @@
 """Entries: which are known, which are newest, and how they are stored under all their names."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from bot.core.model.entry import Entry, Key, Known
@@ -122,9 +122,9 @@ def _count(tx: Tx, feed_no: int, counts: Mapping[str, tuple[str, int]]) -> None:
 
 
 def latest(
-    tx: Tx, *, tag: str | None, feed: FeedId | None, limit: int, feeds: frozenset[FeedId] | None
+    tx: Tx, *, tag: str | None, feed: FeedId | None, limit: int, hidden: Collection[FeedId] = ()
 ) -> Sequence[Entry]:
-    where, params = _shown(feeds)
+    where, params = _shown(hidden)
     if feed is not None:
         where, params = f"{where} AND f.id = :feed", {**params, "feed": storable(feed)}
     if tag is None and feed is not None:
@@ -143,8 +143,8 @@ def latest(
     return [to_entry(row) for row in rows]
 
 
-def search(tx: Tx, words: Sequence[str], *, limit: int, feeds: frozenset[FeedId] | None) -> Sequence[Entry]:
-    where, params = _shown(feeds)
+def search(tx: Tx, words: Sequence[str], *, limit: int, hidden: Collection[FeedId] = ()) -> Sequence[Entry]:
+    where, params = _shown(hidden)
     for number, word in enumerate(words):
         where += f" AND e.search LIKE :w{number} ESCAPE '\\'"
         plain = searchable(word).replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
@@ -152,8 +152,15 @@ def search(tx: Tx, words: Sequence[str], *, limit: int, feeds: frozenset[FeedId]
     return [to_entry(row) for row in tx.rows(f"{SELECT} WHERE {where} {NEWEST}", limit=limit, **params)]
 
 
-def tags(tx: Tx, *, feeds: frozenset[FeedId] | None) -> Sequence[tuple[str, int]]:
-    where, params = _shown(feeds)
+def has_tag(tx: Tx, tag: str, hidden: Collection[FeedId] = ()) -> bool:
+    """Whether an entry has that tag or section, folded."""
+    where, params = _shown(hidden)
+    sql = f"SELECT 1 AS one FROM entry_tag t JOIN feed f ON f.no = t.feed_no WHERE t.tag = :tag AND {where} LIMIT 1"
+    return tx.row(sql, tag=storable(tag), **params) is not None
+
+
+def tags(tx: Tx, hidden: Collection[FeedId] = ()) -> Sequence[tuple[str, int]]:
+    where, params = _shown(hidden)
     counts: dict[str, int] = {}
     spellings: dict[str, str] = {}
     # The spelling that is used most stands for all of them.
@@ -195,9 +202,9 @@ def by_id(tx: Tx, entry_ids: Iterable[int]) -> dict[int, Entry]:
 
 def since(tx: Tx, at: datetime, *, limit: int, feeds: frozenset[FeedId] | None) -> Sequence[Entry]:
     """Entries of active feeds by when they stand in time, oldest first: what `replay` goes through."""
-    where, params = _shown(feeds)
+    where, params = ("1 = 1", {}) if feeds is None else one_of("f.id", "f", sorted(feeds))
     rows = tx.rows(
-        f"{SELECT} WHERE {where} AND e.sort_at >= :at ORDER BY e.sort_at, e.id LIMIT :limit",
+        f"{SELECT} WHERE f.gone_at IS NULL AND {where} AND e.sort_at >= :at ORDER BY e.sort_at, e.id LIMIT :limit",
         at=to_ms(at),
         limit=limit,
         **params,
@@ -205,8 +212,7 @@ def since(tx: Tx, at: datetime, *, limit: int, feeds: frozenset[FeedId] | None) 
     return [to_entry(row) for row in rows]
 
 
-def _shown(feeds: frozenset[FeedId] | None) -> tuple[str, dict[str, Value]]:
-    if feeds is None:
-        return "f.gone_at IS NULL", {}
-    names, params = one_of("f.id", "f", sorted(feeds))
-    return f"f.gone_at IS NULL AND {names}", params
+def _shown(hidden: Collection[FeedId]) -> tuple[str, dict[str, Value]]:
+    """Entries of active feeds, and of none that may not be shown at some place."""
+    names, params = one_of("f.id", "f", sorted(hidden))
+    return f"f.gone_at IS NULL AND NOT ({names})", params

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bot.core.errors import LeaseLost
-from bot.core.model.feed import Feed, FeedMemory
+from bot.core.model.feed import Feed, FeedId, FeedMemory
 from bot.core.schedule import first_poll_at, poll_interval
 from bot.store import records
 from bot.store.feed_rows import to_columns
@@ -231,6 +231,12 @@ def resume(tx: Tx, feed_id: str, now: datetime) -> bool:
     )
     tx.run(f"UPDATE feed SET due_at = {DUE} WHERE id = :id AND lease_until IS NULL", id=feed_id)
     return touched > 0
+
+
+def ids(tx: Tx) -> Sequence[FeedId]:
+    """Of every active feed, in the order in which they are shown."""
+    rows = tx.rows("SELECT id FROM feed WHERE gone_at IS NULL ORDER BY from_chat, position, no")
+    return [FeedId(row["id"]) for row in rows]
 
 
 def active(tx: Tx) -> Sequence[Row]:

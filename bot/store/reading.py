@@ -1,6 +1,6 @@
 """What people ask: several questions, each of which depends on the answer before, in one go on a reader's thread."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from bot.core.model.delivery import Destination
@@ -14,15 +14,30 @@ from bot.store.sql import Tx
 
 
 class Reading:
-    """Blocks, and belongs to the thread that it is given to: see `Store.consult`."""
+    """Blocks, and belongs to the thread that it is given to: see `Store.consult`. `hidden` feeds are left out (T21)."""
 
     def __init__(self, tx: Tx, configured: Mapping[FeedId, Feed]) -> None:
         self._tx = tx
         self._configured = configured
 
+    def guarded(self) -> Sequence[Feed]:
+        """The feeds of the configuration that are read with credentials."""
+        return [feed for feed in self._configured.values() if feed.auth is not None]
+
     def feeds(self) -> Sequence[FeedState]:
         """Every active feed, in the order of the configuration, then those added in chat; without their listings."""
         return [to_state(row, self._configured) for row in feeds.active(self._tx)]
+
+    def feed_ids(self) -> Sequence[FeedId]:
+        return feeds.ids(self._tx)
+
+    def has_tag(self, tag: str, hidden: Collection[FeedId] = ()) -> bool:
+        """Whether an entry has that tag or section, folded."""
+        return entries.has_tag(self._tx, tag, hidden)
+
+    def tags(self, hidden: Collection[FeedId] = ()) -> Sequence[tuple[str, int]]:
+        """Every tag as shown, with its count, most used first; sections are none."""
+        return entries.tags(self._tx, hidden)
 
     def latest(
         self,
@@ -30,18 +45,14 @@ class Reading:
         tag: str | None = None,
         feed: FeedId | None = None,
         limit: int = 1,
-        feeds: frozenset[FeedId] | None = None,
+        hidden: Collection[FeedId] = (),
     ) -> Sequence[Entry]:
-        """The newest entries; `tag` is folded, `feeds` leaves out all others."""
-        return entries.latest(self._tx, tag=tag, feed=feed, limit=limit, feeds=feeds)
+        """The newest entries; `tag` is folded and names a tag or a section."""
+        return entries.latest(self._tx, tag=tag, feed=feed, limit=limit, hidden=hidden)
 
-    def search(self, words: Sequence[str], *, limit: int, feeds: frozenset[FeedId] | None = None) -> Sequence[Entry]:
-        """The newest entries that hold every word in title, text or tags."""
-        return entries.search(self._tx, words, limit=limit, feeds=feeds)
-
-    def tags(self, *, feeds: frozenset[FeedId] | None = None) -> Sequence[tuple[str, int]]:
-        """(name, entries), the most used first."""
-        return entries.tags(self._tx, feeds=feeds)
+    def search(self, words: Sequence[str], *, limit: int, hidden: Collection[FeedId] = ()) -> Sequence[Entry]:
+        """The newest entries that hold every word, folded, in title, text or tags."""
+        return entries.search(self._tx, words, limit=limit, hidden=hidden)
 
     def follows_of(self, uid: DestinationUid) -> Sequence[str]:
         """The tags that somebody follows, as they typed them."""
@@ -51,5 +62,5 @@ class Reading:
         return [to_destination(row) for row in destinations.rows(self._tx)]
 
     def waiting(self, *, now: datetime) -> int:
-        """Deliveries that are due, or were tried before, where something can be delivered."""
+        """Deliveries that are due or will be retried: neither sent, dead, held nor parked, nor for a later time."""
         return lanes.waiting(self._tx, now)

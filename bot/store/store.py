@@ -220,17 +220,14 @@ class Store(Extras, Pages):
         tag: str | None = None,
         feed: FeedId | None = None,
         limit: int = 1,
-        feeds: frozenset[FeedId] | None = None,
     ) -> Sequence[Entry]:
-        return await self._db.read(entries.latest, tag=tag, feed=feed, limit=limit, feeds=feeds)
+        return await self._db.read(entries.latest, tag=tag, feed=feed, limit=limit)
 
-    async def search(
-        self, words: Sequence[str], *, limit: int, feeds: frozenset[FeedId] | None = None
-    ) -> Sequence[Entry]:
-        return await self._db.read(entries.search, words, limit=limit, feeds=feeds)
+    async def search(self, words: Sequence[str], *, limit: int) -> Sequence[Entry]:
+        return await self._db.read(entries.search, words, limit=limit)
 
-    async def tags(self, *, feeds: frozenset[FeedId] | None = None) -> Sequence[tuple[str, int]]:
-        return await self._db.read(entries.tags, feeds=feeds)
+    async def tags(self) -> Sequence[tuple[str, int]]:
+        return await self._db.read(entries.tags)
 
     async def consult(self, question: Callable[[Reading], T]) -> T:
         """Answer a question of several steps in one go, off the loop: while the bot is busy each turn is a wait."""

@@ -13,6 +13,10 @@ TAGS = frozenset({"bgp", "evpn", "open-source", "top-10", "ai-ml"})
 FEEDS = (FeedId("ai-networking"), FeedId("bgp"), FeedId("News"))
 
 
+def read(text: str, *, tags: frozenset[str] = TAGS) -> LatestQuery:
+    return parse_latest(text, has_tag=tags.__contains__, feed_ids=lambda: FEEDS)
+
+
 def q(tag: str | None = None, *, feed: str | None = None, count: int = 1, public: bool = False) -> LatestQuery:
     return LatestQuery(tag=tag, feed=None if feed is None else FeedId(feed), count=count, public=public)
 
@@ -92,12 +96,12 @@ def q(tag: str | None = None, *, feed: str | None = None, count: int = 1, public
     ],
 )  # fmt: skip
 def test_latest_is_read(text: str, expected: LatestQuery) -> None:
-    assert parse_latest(text, known_tags=TAGS, known_feeds=FEEDS) == expected
+    assert read(text) == expected
 
 
 @pytest.mark.parametrize("text", ["3", "public", "bgp 3", "bgp public", "ai-networking", "ai-networking bgp"])
 def test_a_tag_named_by_the_whole_text_wins(text: str) -> None:
-    assert parse_latest(text, known_tags={fold(text)}, known_feeds=FEEDS) == q(text)
+    assert read(text, tags=frozenset({fold(text)})) == q(text)
 
 
 @pytest.mark.parametrize(
@@ -111,13 +115,13 @@ def test_a_tag_named_by_the_whole_text_wins(text: str) -> None:
 )
 def test_what_cannot_be_is_told(text: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        parse_latest(text, known_tags=TAGS, known_feeds=FEEDS)
+        read(text)
 
 
 @given(st.text(alphabet="tagfeedcountpublic: \"'“”3 10bgp", max_size=60))
 def test_anything_typed_gets_an_answer_or_words(text: str) -> None:
     try:
-        query = parse_latest(text, known_tags=TAGS, known_feeds=FEEDS)
+        query = read(text)
     except UsageError:
         query = q()
     assert 1 <= query.count <= 10
@@ -126,5 +130,5 @@ def test_anything_typed_gets_an_answer_or_words(text: str) -> None:
 
 
 def test_a_very_long_text_is_cut() -> None:
-    query = parse_latest("x" * 10_000, known_tags=TAGS, known_feeds=FEEDS)
+    query = read("x" * 10_000)
     assert query.tag == "x" * 500

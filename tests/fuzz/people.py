@@ -31,6 +31,8 @@ from tests.fuzz.port import ask_port
 
 NOW = datetime(2026, 9, 16, 12, tzinfo=UTC)
 STAMP = str(int(NOW.timestamp()))
+TAGS = {"bgp", "ai-networking"}
+FEEDS = (FeedId("news"), FeedId("bgp"))
 
 
 def config(data: bytes) -> None:
@@ -53,7 +55,7 @@ def match(data: bytes) -> None:
 def query(data: bytes) -> None:
     text = data.decode("utf-8", "replace")
     try:
-        found = parse_latest(text, known_tags={"bgp", "ai networking"}, known_feeds=[FeedId("news"), FeedId("bgp")])
+        found = parse_latest(text, has_tag=TAGS.__contains__, feed_ids=lambda: FEEDS)
     except UsageError:
         return
     assert 1 <= found.count <= 10

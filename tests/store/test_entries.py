@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from bot.core.model.feed import FeedId
+from bot.store.reading import Reading
 from bot.store.store import Store
 from tests.store.builders import MINUTE, NOW, announced, entry, key_of, new, started
 
@@ -33,16 +34,32 @@ async def test_a_tag_is_found_in_any_feed_and_counts_as_it_is_mostly_written(sto
     assert await store.latest(tag="ospf") == []
 
 
-async def test_only_permitted_feeds_are_shown(store: Store) -> None:
+async def test_hidden_feeds_are_not_shown(store: Store) -> None:
     await started(store, "a", "b")
     await announced(store, new(entry(1, of="a", tags=("x",))), name="a")
     await announced(store, new(entry(1, of="b", tags=("y",))), name="b")
-    only = frozenset({FeedId("b")})
-    assert [each.feed_id for each in await store.latest(limit=5, feeds=only)] == ["b"]
-    assert await store.latest(tag="x", feeds=only) == []
-    assert await store.tags(feeds=only) == [("y", 1)]
-    assert [each.feed_id for each in await store.search(["post"], limit=5, feeds=only)] == ["b"]
-    assert await store.latest(feeds=frozenset()) == []
+    hidden = {FeedId("a")}
+
+    def look(reading: Reading) -> None:
+        assert [each.feed_id for each in reading.latest(limit=5, hidden=hidden)] == ["b"]
+        assert reading.latest(tag="x", hidden=hidden) == []
+        assert reading.latest(feed=FeedId("a"), hidden=hidden) == []
+        assert reading.tags(hidden) == [("y", 1)]
+        assert (reading.has_tag("x", hidden), reading.has_tag("y", hidden), reading.has_tag("x")) == (False, True, True)
+        assert [each.feed_id for each in reading.search(["post"], limit=5, hidden=hidden)] == ["b"]
+        assert reading.latest(hidden={FeedId("a"), FeedId("b")}) == []
+
+    await store.consult(look)
+
+
+async def test_a_tag_is_known_while_an_active_feed_has_an_entry_with_it(store: Store) -> None:
+    await started(store, "a")
+    await announced(store, new(entry(1, of="a", tags=("BGP",), section=("AI Networking",))), name="a")
+    for name in ("bgp", "ai-networking"):
+        assert await store.consult(lambda reading: reading.has_tag(name))  # noqa: B023 - asked before the next round
+    assert not await store.consult(lambda reading: reading.has_tag("ospf"))
+    await store.sync_feeds([], now=NOW)
+    assert not await store.consult(lambda reading: reading.has_tag("bgp"))
 
 
 async def test_an_entry_comes_back_as_it_was_stored(store: Store) -> None:

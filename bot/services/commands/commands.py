@@ -77,8 +77,7 @@ class Commands:
             return ()
 
         def look(reading: Reading) -> list[str]:
-            scope = self._desk.scope(reading, who)
-            return [one_line(name) for name, _ in reading.tags(feeds=scope.only)]
+            return [one_line(name) for name, _ in self._desk.scope(reading, who).tags()]
 
         try:
             return _choices(_storable(prefix), await self._desk.store.consult(look))
@@ -90,10 +89,10 @@ class Commands:
         if not self._may_complete(who):
             return ()
         try:
-            scope = await self._desk.store.consult(lambda reading: self._desk.scope(reading, who))
+            ids = await self._desk.store.consult(lambda reading: self._desk.scope(reading, who).feed_ids())
         except StoreError:
             return ()
-        return _choices(_storable(prefix), scope.ids)
+        return _choices(_storable(prefix), ids)
 
     def _may_complete(self, who: Who) -> bool:
         now = self._desk.clock.monotonic()

@@ -10,7 +10,7 @@ from bot.core.model.entry import Entry
 from bot.core.model.feed import Feed, FeedId, FeedState
 from bot.core.model.message import Block, Message, MessageKind, Paragraph, Text
 from bot.core.model.route import DestinationUid, Route
-from bot.core.tags import fold, fold_all
+from bot.core.tags import fold
 from bot.core.text.characters import clean, one_line
 from bot.core.text.graphemes import cut
 from bot.ports import Clock, Parser, WakeUp
@@ -26,22 +26,21 @@ ECHO = 100  # characters of what somebody typed that an answer repeats
 class Reading(Protocol):
     """What can be looked up; it blocks, and lives as long as one question."""
 
+    def guarded(self) -> Sequence[Feed]: ...
+
     def feeds(self) -> Sequence[FeedState]: ...
 
+    def feed_ids(self) -> Sequence[FeedId]: ...
+
+    def has_tag(self, tag: str, hidden: Collection[FeedId] = ()) -> bool: ...
+
+    def tags(self, hidden: Collection[FeedId] = ()) -> Sequence[tuple[str, int]]: ...
+
     def latest(
-        self,
-        *,
-        tag: str | None = None,
-        feed: FeedId | None = None,
-        limit: int = 1,
-        feeds: frozenset[FeedId] | None = None,
+        self, *, tag: str | None, feed: FeedId | None, limit: int, hidden: Collection[FeedId] = ()
     ) -> Sequence[Entry]: ...
 
-    def search(
-        self, words: Sequence[str], *, limit: int, feeds: frozenset[FeedId] | None = None
-    ) -> Sequence[Entry]: ...
-
-    def tags(self, *, feeds: frozenset[FeedId] | None = None) -> Sequence[tuple[str, int]]: ...
+    def search(self, words: Sequence[str], *, limit: int, hidden: Collection[FeedId] = ()) -> Sequence[Entry]: ...
 
     def follows_of(self, uid: DestinationUid) -> Sequence[str]: ...
 
@@ -75,20 +74,28 @@ class CommandStore(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """What may be shown at a place. `only` is None where everything may."""
+    """What may be shown at a place: everything but what is hidden there."""
 
-    states: tuple[FeedState, ...]
-    only: frozenset[FeedId] | None = None
+    reading: Reading
+    hidden: frozenset[FeedId]
 
-    @property
-    def ids(self) -> tuple[FeedId, ...]:
-        return tuple(state.feed.id for state in self.states)
+    def feeds(self) -> Sequence[FeedState]:
+        return [state for state in self.reading.feeds() if state.feed.id not in self.hidden]
 
-    @property
-    def sections(self) -> frozenset[str]:
-        """Folded names that reach entries, though they are no tags."""
-        named = {state.feed.section for state in self.states if state.feed.section}
-        return fold_all((*named, *(name for state in self.states for name in state.memory.section or ())))
+    def feed_ids(self) -> Sequence[FeedId]:
+        return [feed_id for feed_id in self.reading.feed_ids() if feed_id not in self.hidden]
+
+    def has_tag(self, tag: str) -> bool:
+        return self.reading.has_tag(tag, self.hidden)
+
+    def tags(self) -> Sequence[tuple[str, int]]:
+        return self.reading.tags(self.hidden)
+
+    def latest(self, *, tag: str | None, feed: FeedId | None, limit: int) -> Sequence[Entry]:
+        return self.reading.latest(tag=tag, feed=feed, limit=limit, hidden=self.hidden)
+
+    def search(self, words: Sequence[str], *, limit: int) -> Sequence[Entry]:
+        return self.reading.search(words, limit=limit, hidden=self.hidden)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,17 +116,13 @@ class Desk:
 
     def scope(self, reading: Reading, who: Who) -> Scope:
         """Return what `who` may be shown: a feed with credentials only where a route gives it to this place (T21)."""
-        states = tuple(reading.feeds())
-        guarded = [state for state in states if state.feed.auth is not None]
+        guarded = reading.guarded()
         if not guarded:
-            return Scope(states=states)
+            return Scope(reading=reading, hidden=frozenset())
         places = _places(reading, who)
         routes = [route for route in self.routes() if places.intersection(route.to)]
-        hidden = {state.feed.id for state in guarded if not any(_gives(route, state.feed) for route in routes)}
-        shown = tuple(state for state in states if state.feed.id not in hidden)
-        if not hidden:
-            return Scope(states=shown)
-        return Scope(states=shown, only=frozenset(state.feed.id for state in shown))
+        hidden = frozenset(feed.id for feed in guarded if not any(_gives(route, feed) for route in routes))
+        return Scope(reading=reading, hidden=hidden)
 
     def say(self, *lines: str, heading: str | None = None, blocks: tuple[Block, ...] = ()) -> Message:
         """Return a message of plain words, each line a paragraph."""

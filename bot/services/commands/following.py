@@ -17,8 +17,7 @@ async def follow(desk: Desk, asked: Asked) -> Answer:
     typed = _tag(asked, "follow")
 
     def look(reading: Reading) -> tuple[list[str], Sequence[str]]:
-        scope = desk.scope(reading, asked.who)
-        return in_order(reading.tags(feeds=scope.only)), reading.follows_of(asked.who.dm)
+        return in_order(desk.scope(reading, asked.who).tags()), reading.follows_of(asked.who.dm)
 
     names, followed = await desk.store.consult(look)
     known = next((name for name in names if fold(name) == fold(typed)), None)

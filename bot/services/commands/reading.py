@@ -7,12 +7,12 @@ from bot.core.model.feed import FeedState
 from bot.core.model.message import Bullets, Text
 from bot.core.query import LatestQuery, parse_latest
 from bot.core.render import render_list
-from bot.core.tags import fold, fold_all, nearest
+from bot.core.tags import fold, nearest
 from bot.core.text.characters import one_line
 from bot.core.text.graphemes import cut
 from bot.core.text.links import http_url
 from bot.services.commands.asking import Answer, Asked, Button
-from bot.services.commands.desk import Desk, Reading, Scope, amount, echo, in_order, listed
+from bot.services.commands.desk import Desk, Reading, amount, echo, in_order, listed
 from bot.services.commands.times import moment
 
 LAST_PAGE = 50  # so that nobody makes the store skip through years
@@ -26,30 +26,25 @@ _QUOTES = "\"'“”„‘’"
 
 def latest(desk: Desk, reading: Reading, asked: Asked) -> Answer:
     scope = desk.scope(reading, asked.who)
-    tags = reading.tags(feeds=scope.only)
-    known = fold_all(name for name, _ in tags)
-    query = parse_latest(asked.text, known_tags=known | scope.sections, known_feeds=scope.ids)
+    query = parse_latest(asked.text, has_tag=scope.has_tag, feed_ids=scope.feed_ids)
     page = max(0, min(asked.page, LAST_PAGE))
     start = page * query.count
-    found = reading.latest(
-        tag=None if query.tag is None else fold(query.tag),
-        feed=query.feed,
-        limit=start + query.count + 1,
-        feeds=scope.only,
-    )
+    tag = None if query.tag is None else fold(query.tag)
+    found = scope.latest(tag=tag, feed=query.feed, limit=start + query.count + 1)
     shown = found[start : start + query.count]
     public = query.public or asked.public
     if not shown:
-        return _none(desk, query, tags)
+        return _none(desk, query, scope.tags())
     message = render_list(
         shown, timezone=desk.timezone(), now=desk.clock.now(), heading=_heading(query, start, len(shown))
     )
-    is_plain = query.tag is None and query.feed is None and not page
+    is_plain = query.tag is None and query.feed is None and not page and not public
+    tags = in_order(scope.tags()) if is_plain else []
     return Answer(
         message=message,
         public=public,
         buttons=() if public else _buttons(asked, page, more=len(found) > start + query.count),
-        hint=f"Tags: {listed(in_order(tags), room=HINTED)}" if is_plain and tags and not public else "",
+        hint=f"Tags: {listed(tags, room=HINTED)}" if tags else "",
     )
 
 
@@ -93,7 +88,7 @@ def _none(desk: Desk, query: LatestQuery, tags: Sequence[tuple[str, int]]) -> An
 
 def tags(desk: Desk, reading: Reading, asked: Asked) -> Answer:
     scope = desk.scope(reading, asked.who)
-    found = reading.tags(feeds=scope.only)
+    found = scope.tags()
     if not found:
         return desk.tell("no post has a tag yet")
     names = [f"{one_line(name)} ({count})" for name, count in found]
@@ -104,15 +99,15 @@ def tags(desk: Desk, reading: Reading, asked: Asked) -> Answer:
 
 
 def feeds(desk: Desk, reading: Reading, asked: Asked) -> Answer:
-    scope = desk.scope(reading, asked.who)
-    if not scope.states:
+    states = desk.scope(reading, asked.who).feeds()
+    if not states:
         return desk.tell("no feeds yet")
-    pages = (len(scope.states) - 1) // FEEDS
+    pages = (len(states) - 1) // FEEDS
     page = max(0, min(asked.page, pages))
-    shown = scope.states[page * FEEDS : (page + 1) * FEEDS]
+    shown = states[page * FEEDS : (page + 1) * FEEDS]
     items = Bullets(items=tuple(_feed_line(desk, state) for state in shown))
     return Answer(
-        message=desk.say(heading=amount(len(scope.states), "feed"), blocks=(items,)),
+        message=desk.say(heading=amount(len(states), "feed"), blocks=(items,)),
         buttons=paging(asked, page, more=page < pages, words=("Previous", "Next")),
     )
 
@@ -147,7 +142,7 @@ def search(desk: Desk, reading: Reading, asked: Asked) -> Answer:
     scope = desk.scope(reading, asked.who)
     page = max(0, min(asked.page, LAST_PAGE))
     start = page * FOUND
-    found = reading.search(words, limit=start + FOUND + 1, feeds=scope.only)
+    found = scope.search(words, limit=start + FOUND + 1)
     shown = found[start : start + FOUND]
     if not shown:
         return desk.tell(f"nothing holds {echo(' '.join(words))}; every word must stand in title, text or tags")
@@ -158,13 +153,13 @@ def search(desk: Desk, reading: Reading, asked: Asked) -> Answer:
 
 
 def status(desk: Desk, reading: Reading, asked: Asked) -> Answer:
-    scope = desk.scope(reading, asked.who)
-    lines = [_summary(scope)]
-    unwell = [state for state in scope.states if _is_unwell(state)]
+    states = desk.scope(reading, asked.who).feeds()
+    lines = [_summary(states)]
+    unwell = [state for state in states if _is_unwell(state)]
     lines += [f"{state.feed.id}: {_state_words(desk, state)}" for state in unwell[:10]]
     if len(unwell) > 10:
         lines.append(f"… and {len(unwell) - 10} more feeds")
-    last = max((state.last_new_at for state in scope.states if state.last_new_at), default=None)
+    last = max((state.last_new_at for state in states if state.last_new_at), default=None)
     if last is not None:
         lines.append(f"The last new post came {moment(last, desk.timezone())}.")
     waiting = reading.waiting(now=desk.clock.now())
@@ -176,14 +171,14 @@ def status(desk: Desk, reading: Reading, asked: Asked) -> Answer:
     return desk.tell(*lines, *_parked(desk, reading, asked))
 
 
-def _summary(scope: Scope) -> str:
+def _summary(states: Sequence[FeedState]) -> str:
     counts = (
-        ("failing", sum(s.failing_since is not None and not s.paused_at and not s.stopped for s in scope.states)),
-        ("paused", sum(s.paused_at is not None for s in scope.states)),
-        ("stopped", sum(s.stopped is not None and s.paused_at is None for s in scope.states)),
+        ("failing", sum(s.failing_since is not None and not s.paused_at and not s.stopped for s in states)),
+        ("paused", sum(s.paused_at is not None for s in states)),
+        ("stopped", sum(s.stopped is not None and s.paused_at is None for s in states)),
     )
     said = ", ".join(f"{count} {word}" for word, count in counts if count)
-    return f"{amount(len(scope.states), 'feed')}: {said or 'all well'}." if scope.states else "No feeds yet."
+    return f"{amount(len(states), 'feed')}: {said or 'all well'}." if states else "No feeds yet."
 
 
 def _is_unwell(state: FeedState) -> bool:
