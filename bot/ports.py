@@ -1,7 +1,7 @@
 """Protocols of the outside world: what each promises and what it may raise. Contracts are documented here, once."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from datetime import datetime, timedelta
 from typing import Protocol, runtime_checkable
 
@@ -86,14 +86,20 @@ class Notifier(Protocol):
         """
 
 
+Payloads = Callable[[], Awaitable[Mapping[str, Payload]]]
+
+
 @runtime_checkable
 class History(Protocol):
     """What a notifier may know besides: which of many messages were told already, in one look."""
 
     async def told(
-        self, destination: Destination, wanted: Mapping[str, Payload], since: datetime
+        self, destination: Destination, keys: Set[str], payloads: Payloads, since: datetime
     ) -> Mapping[str, Receipt]:
-        """Those keys of `wanted` that stand in the history since then. Raises LookupUnavailable, LookupImpossible."""
+        """Those of `keys` that stand in the history since then. Raises LookupUnavailable, LookupImpossible.
+
+        `payloads` makes what they are, by key, for a service whose messages carry no key.
+        """
 
 
 class Store(Protocol):

@@ -7,12 +7,13 @@ from typing import Final
 from aiohttp import StreamReader
 
 from bot.core.errors import FetchError
-from bot.fetch.decode import PIECE, decoder
+from bot.fetch.decode import decoder
 from bot.fetch.limits import FetchLimits
 from bot.fetch.patience import Patience
 from bot.ports import Clock
 
-LARGE: Final = 1 << 20  # bytes; to put together more would hold up the loop
+LARGE: Final = 1 << 20  # bytes; whoever asks meanwhile must not wait for more than that
+BREATH: Final = timedelta(milliseconds=1)  # between two pieces of a large body, for all else that waits
 _MEGABYTE: Final = 1024 * 1024
 
 
@@ -41,8 +42,8 @@ class BodyReader:
                 if size > self._limits.decoded:
                     raise too_large(self._limits.decoded)
                 pieces.append(piece)
-                if len(piece) >= PIECE:
-                    await self._clock.sleep(timedelta(0))  # others may run between two pieces of a bomb
+                if size >= LARGE:
+                    await self._clock.sleep(BREATH)
         decode.finish()
         if size < LARGE:
             return b"".join(pieces)

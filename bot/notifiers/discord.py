@@ -4,7 +4,7 @@ discord.py's own client retries behind our back, webhooks even without a nonce (
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from datetime import datetime, timedelta
 from urllib.parse import quote
 
@@ -31,7 +31,7 @@ from bot.notifiers.discord_errors import (
 )
 from bot.notifiers.discord_permissions import BITS, is_direct, is_forum, is_thread, missing, permissions_of
 from bot.notifiers.http import Answer
-from bot.ports import Clock
+from bot.ports import Clock, Payloads
 
 EPOCH_MS = 1_420_070_400_000  # where Discord's ids begin to count
 MARGIN = timedelta(minutes=10)  # before the first try: clocks differ
@@ -88,15 +88,18 @@ class DiscordNotifier:
             raise to_error(refused.answer, now=self._api.now) from None
 
     async def find(self, destination: Destination, payload: Payload, key: str, since: datetime) -> Receipt | None:
-        return (await self.told(destination, {key: payload}, since)).get(key)
+        async def payloads() -> Mapping[str, Payload]:
+            return {key: payload}
+
+        return (await self.told(destination, {key}, payloads, since)).get(key)
 
     async def told(
-        self, destination: Destination, wanted: Mapping[str, Payload], since: datetime
+        self, destination: Destination, keys: Set[str], payloads: Payloads, since: datetime
     ) -> Mapping[str, Receipt]:
         """Implements ports.History."""
         try:
             channel = await self._id(destination)
-            return await self._search(channel, wanted, snowflake(since - MARGIN))
+            return await self._search(channel, await payloads(), snowflake(since - MARGIN))
         except Refused as refused:
             raise to_lookup_error(refused.answer, now=self._api.now) from None
         except (Deferred, OutcomeUnknown) as error:

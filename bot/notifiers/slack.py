@@ -32,7 +32,7 @@ from bot.notifiers.slack_errors import (
     why_no_history,
 )
 from bot.notifiers.token import TokenGate
-from bot.ports import Clock
+from bot.ports import Clock, Payloads
 
 _ID = re.compile(r"[CGD][A-Z0-9]+")
 _PERSON = re.compile(r"[UW][A-Z0-9]+")
@@ -90,10 +90,10 @@ class SlackNotifier:
         return (await self._found(destination, {key}, since, thread=payload.get("thread_ts"))).get(key)
 
     async def told(
-        self, destination: Destination, wanted: Mapping[str, Payload], since: datetime
+        self, destination: Destination, keys: Set[str], payloads: Payloads, since: datetime
     ) -> Mapping[str, Receipt]:
         """Implements ports.History."""
-        return await self._found(destination, wanted.keys(), since)
+        return await self._found(destination, keys, since)
 
     async def _found(
         self, destination: Destination, keys: Set[str], since: datetime, *, thread: object = None

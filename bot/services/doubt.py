@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
+from functools import partial
 
 from bot.core.errors import Deferred, LookupImpossible, LookupUnavailable, NotifyError
 from bot.core.model.delivery import (
@@ -75,10 +76,9 @@ class Doubt:
         open_rows = [one for one in owed if self._is_open(one)]
         if not open_rows:
             return False
-        # Hundreds of them, in a thread: people who ask must get in between.
-        wanted = await asyncio.to_thread(_rendered, open_rows, lambda one: notifier.to_payload(render(one)))
+        payloads = partial(_rendered, open_rows, lambda one: notifier.to_payload(render(one)))
         try:
-            found = await self._told(notifier, destination, wanted, min(one.delivery.created_at for one in open_rows))
+            found = await self._told(notifier, destination, open_rows, payloads)
         except NotifyError as error:
             again = self._look_again_at(destination, error, now=now, roll=roll, rules=rules)
             await record(open_rows[0], RetryAt(at=again, why=str(error), throttled=True))
@@ -101,11 +101,18 @@ class Doubt:
         return min(now + wait, self._until)
 
     async def _told(
-        self, history: History, destination: Destination, wanted: Mapping[str, Payload], oldest: datetime
+        self,
+        history: History,
+        destination: Destination,
+        rows: Sequence[Owed],
+        payloads: Callable[[], Mapping[str, Payload]],
     ) -> Mapping[str, Receipt]:
+        since = min(self._since, *(one.delivery.created_at for one in rows))
+        keys = {one.delivery.idem for one in rows}
         self._failures[destination.uid] += 1
         try:
-            found = await history.told(destination, wanted, min(self._since, oldest))
+            # Hundreds of them are made in a thread: people who ask must get in between.
+            found = await history.told(destination, keys, partial(asyncio.to_thread, payloads), since)
         except LookupImpossible:
             found = {}
         del self._failures[destination.uid]

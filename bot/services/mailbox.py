@@ -1,7 +1,7 @@
 """Keeps what was sent, for the inbox page: each message as its platform got it."""
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -9,7 +9,7 @@ from bot.core.errors import LookupImpossible
 from bot.core.model.delivery import Destination, Probe, Receipt
 from bot.core.model.message import Message, Payload
 from bot.core.model.route import DestinationUid
-from bot.ports import Clock, History, Notifier
+from bot.ports import Clock, History, Notifier, Payloads
 
 KEPT = 200  # messages; a page shows fewer
 NAMED = 1_000  # titles remembered between rendering and sending
@@ -76,12 +76,12 @@ class Keeping:
         return await self._notifier.find(destination, payload, key, since)
 
     async def told(
-        self, destination: Destination, wanted: Mapping[str, Payload], since: datetime
+        self, destination: Destination, keys: Set[str], payloads: Payloads, since: datetime
     ) -> Mapping[str, Receipt]:
         """Implements ports.History, as far as the other one does."""
         if not isinstance(self._notifier, History):
             raise LookupImpossible("it has no history")
-        return await self._notifier.told(destination, wanted, since)
+        return await self._notifier.told(destination, keys, payloads, since)
 
     async def edit(self, destination: Destination, payload: Payload, remote_ref: str) -> Receipt:
         return await self._notifier.edit(destination, payload, remote_ref)

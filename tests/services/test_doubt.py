@@ -1,12 +1,12 @@
 """What is looked for before it is sent, after an unclean stop or a restored backup (R-15)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from datetime import datetime, timedelta
 from itertools import pairwise
 
 from bot.core.errors import LookupUnavailable, NotifyError
 from bot.core.model.delivery import Destination, Receipt
-from bot.core.model.message import Payload
+from bot.ports import Payloads
 from bot.services.doubt import LASTS, LOOKS, Doubt
 from tests.services.fakes import FakeNotifier, Got
 from tests.services.flow import HOUR, MINUTE, Flow, X, flows
@@ -23,12 +23,12 @@ class Remembering(FakeNotifier):
         self.asked: list[float] = []
 
     async def told(
-        self, destination: Destination, wanted: Mapping[str, Payload], since: datetime
+        self, destination: Destination, keys: Set[str], payloads: Payloads, since: datetime
     ) -> Mapping[str, Receipt]:
         self.asked.append(self._clock.monotonic())
         if self.answers:
             raise self.answers.pop(0)
-        return {message.key: Receipt(remote_ref="found") for message in self.stored if message.key in wanted}
+        return {message.key: Receipt(remote_ref="found") for message in self.stored if message.key in keys}
 
 
 async def _doubting(flow: Flow, *answers: NotifyError) -> Remembering:

@@ -1,7 +1,7 @@
 """Simulated Slack, Discord, mail and webhooks: what they store, what they say, and when the two differ."""
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -17,6 +17,7 @@ from bot.core.errors import (
 )
 from bot.core.model.delivery import Destination, Probe, Receipt
 from bot.core.model.message import JsonValue, Message, Payload
+from bot.ports import Payloads
 from tests.chaos.simulation.calendar import Calendar
 from tests.chaos.simulation.clock import VirtualClock, VirtualLoop
 from tests.chaos.simulation.oracle import Arrival, Oracle
@@ -295,7 +296,7 @@ class SimHistory(SimNotifier):
     """Implements ports.History besides: a channel that can be read."""
 
     async def told(
-        self, destination: Destination, wanted: Mapping[str, Payload], since: datetime
+        self, destination: Destination, keys: Set[str], payloads: Payloads, since: datetime
     ) -> Mapping[str, Receipt]:
         found = await self._history(destination)
-        return {key: found[key] for key in wanted if key in found}
+        return {key: found[key] for key in keys if key in found}
