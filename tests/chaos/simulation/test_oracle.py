@@ -92,7 +92,7 @@ class NoIntent(Outbox):
 )
 def test_a_bot_that_breaks_a_rule_is_found_out(folder: Path, broken: type[Outbox], words: str) -> None:
     found: list[str] = []
-    for seed in range(4):
+    for seed in range(8):
         for name in ("bell.db", "bell.db-wal", "bell.db-shm", "bell.db.exists"):
             (folder / name).unlink(missing_ok=True)
         found += _run(folder, broken, seed, until=words).complaints
