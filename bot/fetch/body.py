@@ -13,7 +13,7 @@ from bot.fetch.patience import Patience
 from bot.ports import Clock
 
 LARGE: Final = 1 << 20  # bytes; whoever asks meanwhile must not wait for more than that
-BREATH: Final = timedelta(milliseconds=1)  # between two pieces of a large body, for all else that waits
+BREATH: Final = timedelta(milliseconds=5)  # between two pieces of a large body, for all else that waits
 _MEGABYTE: Final = 1024 * 1024
 
 
