@@ -13,8 +13,8 @@ from bot.core.moves import follow_redirects
 from bot.core.novelty import Fresh, News, aliases_of, find_news
 from bot.core.owing import Bundle, deliveries_of
 from bot.core.recording import content_hash, entry_of
-from bot.core.schedule import next_poll_at
-from bot.core.tags import Sections, decide_section
+from bot.core.schedule import next_poll_at, quiet_ends
+from bot.core.tags import Sections, decide_section, fold_all
 from bot.core.telling import MAX_DIGESTS_PER_DAY, Telling, decide_telling
 
 MAX_NEW_SINGLE = 10  # N17: what one poll of one feed may announce one by one
@@ -92,7 +92,7 @@ def plan_intake(
         change=_change(poll, news, known, roll=roll),
         entries=_entries(poll, news, telling, routes),
         aliases=tuple(aliases_of(news.items, known).items()),
-        edits=_edits(poll, news),
+        edits=_edits(poll, news, routes),
         notices=(*_recovered(state, now=now), *moved, *_notices(poll, news, telling)),
     )
 
@@ -213,7 +213,7 @@ def _new_entry(poll: _Poll, item: Fresh, routes: Sequence[Route], bundle: Bundle
     return NewEntry(entry=entry, hashes=item.identity.hashes, deliveries=deliveries)
 
 
-def _edits(poll: _Poll, news: News) -> tuple[EntryEdit, ...]:
+def _edits(poll: _Poll, news: News, routes: Sequence[Route]) -> tuple[EntryEdit, ...]:
     """Known entries whose words have changed, oldest first; one that came under a new name is corrected in silence."""
     edits = []
     for item in news.items if news.oldest_first else reversed(news.items):
@@ -231,7 +231,8 @@ def _edits(poll: _Poll, news: News) -> tuple[EntryEdit, ...]:
             entry_id=stored.id,
             edits=stored.edits + 1,
         )
-        edits.append(EntryEdit(entry=entry, announce=stored.edits < MAX_EDITS and not item.renamed))
+        quiet = quiet_ends(routes, fold_all(entry.tags), poll.now)
+        edits.append(EntryEdit(entry=entry, announce=stored.edits < MAX_EDITS and not item.renamed, quiet=quiet))
     return tuple(edits)
 
 

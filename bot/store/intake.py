@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from bot import crash
 from bot.core.delivery_id import idem
@@ -148,19 +149,28 @@ def _edits(tx: Tx, plan: IntakePlan, edits: Sequence[EntryEdit]) -> list[tuple[D
             entry_id=edit.entry.id,
         ):
             original = to_delivery(row)
-            if edit_form(original.destination, original.options.on_edit) is not OnEdit.IGNORE:
-                found.append((_edit_of(original, edit.entry, plan), edit.entry.id))
+            form = edit_form(original.destination, original.options.on_edit)
+            if form is not OnEdit.IGNORE:
+                due_at = _end_of_quiet(original, edit) if form is OnEdit.THREAD else None
+                found.append((_edit_of(original, edit.entry, due_at or plan.at, plan), edit.entry.id))
     return found
 
 
-def _edit_of(original: Delivery, entry: Entry, plan: IntakePlan) -> Delivery:
+def _end_of_quiet(original: Delivery, edit: EntryEdit) -> datetime | None:
+    """When a correction that is a message of its own may come; None: now, for one of its routes is not quiet."""
+    ends = dict(edit.quiet)
+    names = original.options.routes
+    return min(ends[name] for name in names) if names and all(name in ends for name in names) else None
+
+
+def _edit_of(original: Delivery, entry: Entry, due_at: datetime, plan: IntakePlan) -> Delivery:
     kind = f"{DeliveryKind.EDIT.value}:{entry.edits}"
     return Delivery(
         idem=idem(entry.feed_id, entry.key.hex(), original.destination, kind),
         destination=original.destination,
         kind=DeliveryKind.EDIT,
         edit_no=entry.edits,
-        due_at=plan.at,
+        due_at=due_at,
         created_at=plan.at,
         options=original.options,
     )

@@ -19,6 +19,7 @@ from bot.core.schedule import (
     next_poll_at,
     phase,
     poll_interval,
+    quiet_ends,
     quiet_until,
 )
 
@@ -305,3 +306,14 @@ def test_nothing_is_due_in_the_past_or_within_quiet_hours(minute: int, start: ti
     if until is not None:
         assert now < until <= now + h(25)
         assert quiet_until(quiet, ZoneInfo(zone), until) is None
+
+
+def test_a_route_keeps_quiet_in_its_hours_about_all_but_what_is_urgent_there() -> None:
+    night = Route(name="night", to=(), quiet=QuietHours(start=time(22), end=time(7)), timezone=BERLIN)
+    urgent = replace(night, name="urgent", urgent=frozenset({"outage"}))
+    routes = (night, urgent, replace(night, name="awake", quiet=None))
+    late = datetime(2026, 9, 16, 21, tzinfo=UTC)
+    morning = datetime(2026, 9, 17, 5, tzinfo=UTC)
+    assert quiet_ends(routes, frozenset(), late) == (("night", morning), ("urgent", morning))
+    assert quiet_ends(routes, frozenset({"outage"}), late) == (("night", morning),)
+    assert quiet_ends(routes, frozenset(), NOW) == ()

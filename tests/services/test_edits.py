@@ -1,7 +1,7 @@
 """A changed entry changes its message, answers it, or does nothing: over the real store, to a platform of our own."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -26,6 +26,7 @@ from tests.store.builders import NOW, announced, claimed, entry, new, plan, star
 
 SLACK, MAIL, HOOK = DestinationUid("slack:C0NEWS"), DestinationUid("email:a@example.org"), DestinationUid("webhook:x")
 MINUTE = timedelta(minutes=1)
+NOBODY_QUIET: Mapping[str, datetime] = {}
 
 
 class Hand(HandClock):
@@ -100,12 +101,18 @@ class Room:
         await self.outbox.drain()
         return stored
 
-    async def change(self, stored: Entry, **changes: object) -> Entry:
+    async def tell_another(self, on_edit: OnEdit) -> Entry:
+        options = Options(routes=("routes[0]",), on_edit=on_edit)
+        (stored,) = await announced(self.store, new(entry(2), SLACK, options=options))
+        await self.outbox.drain()
+        return stored
+
+    async def change(self, stored: Entry, quiet: Mapping[str, datetime] = NOBODY_QUIET, **changes: object) -> Entry:
         self.clock.at += MINUTE
         number = stored.edits + 1
         changed = replace(stored, content_hash=f"edit {number}", edits=number, **changes)  # type: ignore[arg-type]
         state = await claimed(self.store, at=self.clock.at)
-        edit = EntryEdit(entry=changed)
+        edit = EntryEdit(entry=changed, quiet=tuple(quiet.items()))
         await self.store.commit_intake(plan(state, edits=(edit,), at=self.clock.at), urgent=True)
         await self.outbox.drain()
         return changed
@@ -147,6 +154,27 @@ async def test_in_the_thread_a_correction_answers_what_it_corrects(room: Room) -
     assert [payload["type"] for _, payload in room.hook.sent] == ["entry", "edit"]
     keys = [key for one in (room.slack, room.mail, room.hook) for key, _ in one.sent]
     assert len(set(keys)) == 6
+
+
+async def test_a_correction_that_is_a_message_waits_for_the_end_of_quiet_hours(room: Room) -> None:
+    stored = await room.tell(OnEdit.THREAD)
+    morning = NOW + timedelta(hours=7)
+    changed = await room.change(stored, {"routes[0]": morning}, title="Put right")
+    changed = await room.change(changed, {"routes[0]": morning}, title="Put right at last")
+    assert counts(room) == ((1, 0), (1, 0), (1, 0))
+    room.clock.at = morning
+    await room.outbox.drain()
+    assert counts(room) == ((2, 0), (2, 0), (2, 0))
+    assert "Put right at last" in str(room.slack.sent[1][1]["text"])
+
+
+async def test_in_place_or_for_a_route_that_is_awake_a_correction_waits_for_nothing(room: Room) -> None:
+    stored = await room.tell(OnEdit.UPDATE)
+    await room.change(stored, {"routes[0]": NOW + timedelta(hours=7)}, title="Put right")
+    assert room.slack.edited
+    stored = await room.tell_another(OnEdit.THREAD)
+    await room.change(stored, {"routes[1]": NOW + timedelta(hours=7)}, title="Put right")
+    assert len(room.slack.sent) == 3
 
 
 @pytest.mark.parametrize("on_edit", [OnEdit.UPDATE, OnEdit.THREAD])

@@ -35,6 +35,7 @@ class EntryEdit:
 
     entry: Entry
     announce: bool = True  # False: stored, but too often changed to tell (N21)
+    quiet: tuple[tuple[str, datetime], ...] = ()  # routes in whose quiet hours it comes, and when these end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
