@@ -12,6 +12,7 @@ import click
 from bot.cli.loading import ask, config_option, config_path, settings_of
 from bot.cli.output import amount, named_files, print_json, say
 from bot.clock import SystemClock
+from bot.config.errors import mask
 from bot.config.settings import Settings
 from bot.core.errors import FetchError, ParseError, UsageError
 from bot.core.lint import Finding, Level, config_block, feed_block, lint, propose_id
@@ -32,7 +33,7 @@ def inspect(url: str, as_json: bool, config: str | None) -> None:
     try:
         found = asyncio.run(_discover(address, private))
     except (FetchError, ParseError) as error:
-        raise UsageError(f"{address}: {error}") from error
+        raise UsageError(f"{mask(address)}: {error}") from error
     findings = lint(found.parsed, found.fetched)
     taken = [feed.id for feed in settings_or_none(config).feeds]
     block = config_block(found.parsed, found.fetched, url=found.url, taken=taken, allow_private=private)
@@ -128,11 +129,15 @@ def opml_import(file: BinaryIO, config: str | None) -> None:
 @config_option
 def opml_export(file: Path | None, config: str | None) -> None:
     """Write every feed, those added in chat too, as OPML."""
-    states = ask(settings_of(config), lambda store: store.feeds())
-    text = to_opml((state.feed, state.title, state.site_url) for state in states)
+    settings = settings_of(config)
+    states = ask(settings, lambda store: store.feeds())
+    listed = [(state.feed, state.title, state.site_url) for state in states]
+    stored = {state.feed.id for state in states}
+    listed += [(feed, "", None) for feed in settings.to_feeds() if feed.id not in stored]  # not polled yet
+    text = to_opml(listed)
     if file is None:
         say(text)
         return
     with named_files():
         file.write_text(text, encoding="utf-8")
-    say(f"written: {file} ({amount(len(states), 'feed')})")
+    say(f"written: {file} ({amount(len(listed), 'feed')})")

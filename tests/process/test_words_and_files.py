@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -56,3 +57,19 @@ async def test_a_report_about_a_broken_configuration_says_what_it_can_and_what_i
     assert report.code == 78
     assert "sqlite" in report.out
     assert "config.toml:3:1: error: feeds[0].urll" in report.err
+
+
+async def test_a_list_for_other_readers_holds_feeds_that_were_never_polled(tmp_path: Path) -> None:
+    done = await BotProcess(tmp_path, CONFIG.format(url="https://blog.example.org/feed?a=1&b=2")).call(
+        "opml", "export", "list.opml"
+    )
+    assert done.out == "written: list.opml (1 feed)\n"
+    body = ElementTree.parse(tmp_path / "list.opml").getroot()
+    assert [outline.get("xmlUrl") for outline in body.iter("outline")] == ["https://blog.example.org/feed?a=1&b=2"]
+
+
+async def test_a_password_in_an_address_that_was_typed_is_not_repeated(tmp_path: Path) -> None:
+    done = await BotProcess(tmp_path, "").call("inspect", "https://reader:hunter2@blog.example.org/feed")
+    assert done.code == 1
+    assert "user name or password" in done.err
+    assert "hunter2" not in done.out + done.err
