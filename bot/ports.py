@@ -64,9 +64,6 @@ class Notifier(Protocol):
     def to_payload(self, message: Message, *, plain: bool = False) -> Payload:
         """Exactly what will be sent, within every limit of the service. `plain`: the fallback after a rejection."""
 
-    @property
-    def can_edit(self) -> bool: ...
-
     async def send(self, destination: Destination, payload: Payload, key: str) -> Receipt:
         """Deliver once. Raises Deferred, MessageRejected, DestinationDown, OutcomeUnknown."""
 

@@ -10,8 +10,6 @@ from bot.ports import Notifier
 class Nowhere:
     """Implements ports.Notifier with the layout of another one."""
 
-    can_edit = False
-
     def __init__(self, notifier: Notifier) -> None:
         self._notifier = notifier
 

@@ -19,8 +19,6 @@ _CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 class ConsoleNotifier:
     """Implements ports.Notifier for `console`: writes to one text stream."""
 
-    can_edit = False
-
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 

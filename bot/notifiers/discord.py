@@ -51,8 +51,6 @@ def user_agent(contact: str, version: str) -> str:
 class DiscordNotifier:
     """Implements ports.Notifier for `discord:CHANNEL_ID` and `discord-user:ID` (direct messages)."""
 
-    can_edit = True
-
     def __init__(
         self,
         session: aiohttp.ClientSession,
@@ -215,8 +213,6 @@ class DiscordNotifier:
 
 class DiscordWebhookNotifier:
     """Implements ports.Notifier for `discord-webhook:NAME`: it edits, but has no look-up. `urls` are secrets."""
-
-    can_edit = True
 
     def __init__(self, session: aiohttp.ClientSession, *, urls: Mapping[str, str], clock: Clock, agent: str) -> None:
         self._urls = dict(urls)

@@ -37,8 +37,6 @@ _ADDRESS = re.compile(r"[^\s<>@,;:\x00-\x1f\x7f]+@[^\s<>@,;\x00-\x1f\x7f]+")
 class EmailNotifier:
     """Implements ports.Notifier for `email:ADDRESS`."""
 
-    can_edit = False
-
     def __init__(
         self,
         *,

@@ -57,8 +57,6 @@ class _Failed(Exception):
 class SlackNotifier:
     """Implements ports.Notifier for `slack:#name`, `slack:C…` and `slack:U…` (direct messages)."""
 
-    can_edit = True
-
     def __init__(
         self, session: aiohttp.ClientSession, *, token: str, clock: Clock, api_url: str = "https://slack.com/api/"
     ) -> None:
@@ -267,8 +265,6 @@ class SlackNotifier:
 
 class SlackWebhookNotifier:
     """Implements ports.Notifier for `slack-webhook:NAME`: no id, no history, no edits. `urls` are secrets, by NAME."""
-
-    can_edit = False
 
     def __init__(self, session: aiohttp.ClientSession, *, urls: Mapping[str, str], clock: Clock) -> None:
         self._session = session

@@ -22,8 +22,6 @@ _PREFIX = "whsec_"
 class WebhookNotifier:
     """Implements ports.Notifier for `webhook:NAME`. `urls` and `keys` are secrets, by NAME; a key is optional."""
 
-    can_edit = False
-
     def __init__(
         self,
         session: aiohttp.ClientSession,

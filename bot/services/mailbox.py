@@ -59,10 +59,6 @@ class Keeping:
         self._mailbox = mailbox
         self._clock = clock
 
-    @property
-    def can_edit(self) -> bool:
-        return self._notifier.can_edit
-
     def to_payload(self, message: Message, *, plain: bool = False) -> Payload:
         self._mailbox.name(message)
         return self._notifier.to_payload(message, plain=plain)

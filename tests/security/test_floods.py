@@ -38,8 +38,6 @@ def document(poll: int) -> bytes:
 class Slack:
     """A channel that takes everything; counts the digests of each day."""
 
-    can_edit = False
-
     def __init__(self, clock: RoomClock) -> None:
         self.clock = clock
         self.digests: Counter[str] = Counter()

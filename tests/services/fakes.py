@@ -119,7 +119,6 @@ class FakeNotifier:
 
     def __init__(self, scheme: str, clock: VirtualClock) -> None:
         self.scheme = scheme
-        self.can_edit = True
         self.takes = timedelta(milliseconds=50)
         self.outcomes: list[Outcome] = []
         self.verdict: Callable[[str, Sequence[str], bool], Outcome] = lambda uid, titles, plain: None

@@ -47,7 +47,6 @@ class Platform:
     edited: list[tuple[str, Payload]] = field(default_factory=list)
     looked: int = 0
     lost_answers: int = 0
-    can_edit: bool = True
 
     def to_payload(self, message: Message, *, plain: bool = False) -> Payload:
         if self.layout == "slack":

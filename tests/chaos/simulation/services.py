@@ -172,10 +172,6 @@ class SimNotifier:
         self._world = platforms
         self._power = power
 
-    @property
-    def can_edit(self) -> bool:
-        return self._scheme in CAN_LOOK
-
     def to_payload(self, message: Message, *, plain: bool = False) -> Payload:
         cards = [*message.cards, *(card for section in message.sections for card in section.cards)]
         links: list[JsonValue] = [card.link for card in cards]
