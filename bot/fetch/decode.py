@@ -9,6 +9,9 @@ from bot.core.errors import FetchError
 PIECE: Final = 1 << 20  # bytes inflated at a time, some 2 ms of CPU
 MAX_MEMBERS: Final = 16  # of one gzip body; honest servers send one
 
+# What servers write there that compresses nothing; the last ones belong into other headers.
+_NO_ENCODING: Final = frozenset({"", "identity", "none", "utf-8", "utf8", "8bit", "binary"})
+
 _GZIP: Final = 31
 _ZLIB: Final = 15
 _RAW: Final = -15
@@ -80,7 +83,7 @@ def _has_zlib_head(start: bytes) -> bool:
 def decoder(encodings: list[str]) -> Plain | Inflater:
     """Choose by the values of all Content-Encoding headers. Raises FetchError for more than one layer, or another."""
     names = [name.strip().lower() for value in encodings for name in value.split(",")]
-    layers = [name.removeprefix("x-") for name in names if name not in ("", "identity")]
+    layers = [name.removeprefix("x-") for name in names if name not in _NO_ENCODING]
     if not layers:
         return Plain()
     if len(layers) > 1:

@@ -14,6 +14,9 @@ from bot.fetch.limits import FetchLimits
 # Whether the request that runs in this task got a connection of its own; a kept one may be dead when we take it.
 is_fresh: Final[ContextVar[bool]] = ContextVar("is_fresh", default=False)
 
+# Bytes of one header: security policies of large sites go beyond the 8 kB that aiohttp takes by itself.
+_MAX_FIELD: Final = 32 * 1024
+
 
 class _Connector(aiohttp.TCPConnector):
     def _create_connection(self, *arguments: Any) -> Awaitable[Any]:  # type: ignore[override]
@@ -57,6 +60,7 @@ class Sessions:
             auto_decompress=False,
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=None, connect=self._limits.connect.total_seconds()),
+            max_field_size=_MAX_FIELD,
             trust_env=False,  # a proxy named in the environment would connect where our guard can't look (T3)
         )
         # aiohttp asks a second time by itself when a connection breaks, and has no public switch for that.

@@ -223,6 +223,15 @@ async def test_a_body_is_handed_on_even_when_it_is_empty(status: str) -> None:
         assert result.body == body
 
 
+@pytest.mark.parametrize(
+    "header", [*map("Content-Encoding: {}".format, ["none", "UTF-8", ""]), f"X-Policy: {'x' * 20_000}"]
+)
+async def test_a_header_that_is_odd_or_long_costs_no_feed(header: str) -> None:
+    result = await get(answer("200 OK", header, body=RSS))
+    assert isinstance(result, Fetched)
+    assert result.body == RSS
+
+
 async def test_unreachable_hosts_are_told_in_plain_words_without_the_address_itself() -> None:
     async with RawServer({}) as server, fetching() as fetcher:
         port = server.port
