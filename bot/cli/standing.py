@@ -12,8 +12,9 @@ from bot.cli.reading import feed_record, feed_row
 from bot.clock import SystemClock
 from bot.config.settings import Settings
 from bot.core.errors import UsageError
-from bot.core.model.delivery import Delivery, DeliveryState
+from bot.core.model.delivery import DeliveryState
 from bot.core.model.feed import FeedState
+from bot.core.model.status import DeliveryRow
 from bot.core.render import display_title, entry_record
 from bot.services.inspect import Life, life_of
 from bot.services.routing import Routing
@@ -26,7 +27,7 @@ class Standing:
     feeds: Sequence[FeedState]
     destinations: Sequence[DestinationRow]
     counts: Mapping[DeliveryState, int]
-    stuck: Sequence[tuple[Delivery, str]]
+    stuck: Sequence[DeliveryRow]
 
 
 @click.command()
@@ -42,7 +43,7 @@ def status(as_json: bool, config: str | None) -> None:
                 "feeds": [feed_record(state) for state in standing.feeds],
                 "destinations": [_destination_record(row) for row in standing.destinations],
                 "deliveries": {state.value: count for state, count in standing.counts.items()},
-                "stuck": [_stuck_record(delivery, title) for delivery, title in standing.stuck],
+                "stuck": [_stuck_record(row) for row in standing.stuck],
             }
         )
         return
@@ -52,9 +53,9 @@ def status(as_json: bool, config: str | None) -> None:
     say()
     counts = [f"{count} {state.value}" for state, count in standing.counts.items() if count]
     say(f"deliveries: {', '.join(counts) or 'none yet'}")
-    for delivery, title in standing.stuck:
-        what = title or delivery.kind.value
-        say(f"{delivery.state.value}: {what}, to {delivery.destination}: {delivery.error or ''}")
+    for row in standing.stuck:
+        it = row.delivery
+        say(f"{it.state.value}: {row.title or it.kind.value}, to {it.destination}: {it.error or ''}")
 
 
 async def _standing(store: Store) -> Standing:
@@ -64,7 +65,7 @@ async def _standing(store: Store) -> Standing:
         destinations=await store.destination_rows(),
         counts=await store.delivery_counts(),
         # A digest stands for its members, here as in the counts.
-        stuck=[(delivery, title) for delivery, title in stuck if delivery.digest_id is None][:20],
+        stuck=[row for row in stuck if row.delivery.digest_id is None][:20],
     )
 
 
@@ -82,12 +83,12 @@ def _destination_record(row: DestinationRow) -> dict[str, object]:
     }
 
 
-def _stuck_record(delivery: Delivery, title: str) -> dict[str, object]:
+def _stuck_record(row: DeliveryRow) -> dict[str, object]:
     return {
-        "state": delivery.state.value,
-        "title": title,
-        "destination": delivery.destination,
-        "error": delivery.error,
+        "state": row.delivery.state.value,
+        "title": row.title,
+        "destination": row.delivery.destination,
+        "error": row.delivery.error,
     }
 
 

@@ -9,9 +9,10 @@ from bot.core.model.entry import Key
 from bot.core.model.feed import FeedId
 from bot.core.model.plan import Notice
 from bot.core.model.route import DestinationUid
+from bot.core.model.status import DeliveryRow
 from bot.store import destinations
 from bot.store.delivery_rows import COLUMNS, to_attempt, to_columns, to_delivery
-from bot.store.sql import Tx, Value, chunks, one_of, span_ms, storable, to_ms, to_time
+from bot.store.sql import Row, Tx, Value, chunks, one_of, span_ms, storable, storable_or_none, to_ms, to_time
 
 STORY_KEPT = timedelta(days=30)  # small print 6
 NOTICE_SHOWN = 50
@@ -139,13 +140,13 @@ def of_entry(tx: Tx, entry_id: int) -> Sequence[tuple[Delivery, Sequence[Attempt
 def recent(
     tx: Tx,
     *,
-    states: frozenset[DeliveryState] = frozenset(),
-    destination: DestinationUid | None = None,
-    feed: FeedId | None = None,
-    before: int | None = None,
-    limit: int = 50,
-) -> Sequence[tuple[Delivery, str]]:
-    """The newest deliveries with the title of their entry; `before` is the id at which the last page ended."""
+    states: frozenset[DeliveryState],
+    destination: DestinationUid | None,
+    feed: FeedId | None,
+    before: int | None,
+    limit: int,
+) -> Sequence[DeliveryRow]:
+    """Newest first; no `states` are all of them, `before` is the id at which the last page ended."""
     terms: list[str] = []
     params: dict[str, Value] = {"limit": limit}
     if states:
@@ -153,8 +154,8 @@ def recent(
         terms.append(term)
         params |= named
     for term, column, value in (
-        ("d.destination_uid = :uid", "uid", destination),
-        ("f.id = :feed", "feed", feed),
+        ("d.destination_uid = :uid", "uid", storable_or_none(destination)),
+        ("f.id = :feed", "feed", storable_or_none(feed)),
         ("d.id < :before", "before", before),
     ):
         if value is not None:
@@ -162,11 +163,12 @@ def recent(
             params[column] = value
     where = " AND ".join(terms) or "1 = 1"
     rows = tx.rows(
-        "SELECT d.*, e.title AS entry_title FROM delivery d LEFT JOIN entry e ON e.id = d.entry_id"
-        f" LEFT JOIN feed f ON f.no = e.feed_no WHERE {where} ORDER BY d.id DESC LIMIT :limit",
+        "SELECT d.*, e.title AS entry_title, e.key AS entry_key, f.id AS feed_id, t.parked AS parked"
+        " FROM delivery d LEFT JOIN entry e ON e.id = d.entry_id LEFT JOIN feed f ON f.no = e.feed_no"
+        f" LEFT JOIN destination t ON t.uid = d.destination_uid WHERE {where} ORDER BY d.id DESC LIMIT :limit",
         **params,
     )
-    return [(to_delivery(row), row["entry_title"] or "") for row in rows]
+    return [_to_row(row) for row in rows]
 
 
 def members(tx: Tx, digest_ids: Sequence[int]) -> dict[int, list[Delivery]]:
@@ -177,3 +179,13 @@ def members(tx: Tx, digest_ids: Sequence[int]) -> dict[int, list[Delivery]]:
         for row in tx.rows(f"SELECT * FROM delivery WHERE {names} ORDER BY id", **params):
             found.setdefault(row["digest_id"], []).append(to_delivery(row))
     return found
+
+
+def _to_row(row: Row) -> DeliveryRow:
+    return DeliveryRow(
+        delivery=to_delivery(row),
+        title=row["entry_title"] or "",
+        entry_key=None if row["entry_key"] is None else bytes(row["entry_key"]).hex(),
+        feed_id=None if row["feed_id"] is None else FeedId(row["feed_id"]),
+        parked=row["parked"] is not None,
+    )

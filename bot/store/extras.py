@@ -12,6 +12,7 @@ from bot.core.model.delivery import Delivery, DeliveryState, Probe
 from bot.core.model.entry import Entry
 from bot.core.model.feed import Feed, FeedId
 from bot.core.model.route import DestinationUid
+from bot.core.model.status import DeliveryRow
 from bot.store import chat, deliveries, destinations, entries, leases, meta, status, subscriptions, upkeep
 from bot.store.chat import AuditLine
 from bot.store.database import Database
@@ -158,8 +159,8 @@ class Extras:
         feed: FeedId | None = None,
         before: int | None = None,
         limit: int = 50,
-    ) -> Sequence[tuple[Delivery, str]]:
-        """The newest deliveries with the titles of their entries; `before` is the id where the last page ended."""
+    ) -> Sequence[DeliveryRow]:
+        """Newest first; no `states` are all of them, `before` is the id at which the last page ended."""
         return await self._db.read(
             deliveries.recent, states=states, destination=destination, feed=feed, before=before, limit=limit
         )

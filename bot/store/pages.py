@@ -4,13 +4,10 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, time, timedelta
 from statistics import median
 
-from bot.core.model.delivery import DeliveryState
 from bot.core.model.feed import FeedId
-from bot.core.model.route import DestinationUid
-from bot.core.model.status import Delay, DeliveryRow, Totals
+from bot.core.model.status import Delay, Totals
 from bot.store.database import Database
-from bot.store.delivery_rows import to_delivery
-from bot.store.sql import Row, Tx, Value, storable_or_none, to_ms, to_time
+from bot.store.sql import Tx, Value, to_ms, to_time
 
 LATELY = timedelta(hours=24)
 DEAD_SHOWN = timedelta(days=7)
@@ -41,37 +38,6 @@ def totals(tx: Tx, now: datetime) -> Totals:
             since=to_ms(now - DEAD_SHOWN),
         ),
     )
-
-
-def deliveries(
-    tx: Tx,
-    *,
-    state: DeliveryState | None,
-    destination: DestinationUid | None,
-    feed: FeedId | None,
-    before: int | None,
-    limit: int,
-) -> Sequence[DeliveryRow]:
-    """Newest first; `before` is the id at which the last page ended."""
-    terms = {
-        "d.state = :state": None if state is None else state.value,
-        "d.destination_uid = :uid": storable_or_none(destination),
-        "f.id = :feed": storable_or_none(feed),
-        "d.id < :before": before,
-    }
-    names = ("state", "uid", "feed", "before")
-    params: dict[str, Value] = {
-        name: value for name, value in zip(names, terms.values(), strict=True) if value is not None
-    }
-    where = " AND ".join(term for term, value in terms.items() if value is not None) or "1 = 1"
-    rows = tx.rows(
-        "SELECT d.*, e.title AS entry_title, e.key AS entry_key, f.id AS feed_id, t.parked AS parked"
-        " FROM delivery d LEFT JOIN entry e ON e.id = d.entry_id LEFT JOIN feed f ON f.no = e.feed_no"
-        f" LEFT JOIN destination t ON t.uid = d.destination_uid WHERE {where} ORDER BY d.id DESC LIMIT :limit",
-        limit=limit,
-        **params,
-    )
-    return [_to_row(row) for row in rows]
 
 
 def entries_by_week(tx: Tx, now: datetime, weeks: int) -> Sequence[tuple[datetime, int]]:
@@ -124,19 +90,6 @@ class Pages:
     async def totals(self, *, now: datetime) -> Totals:
         return await self._db.read(totals, now)
 
-    async def deliveries(
-        self,
-        *,
-        state: DeliveryState | None = None,
-        destination: DestinationUid | None = None,
-        feed: FeedId | None = None,
-        before: int | None = None,
-        limit: int = 50,
-    ) -> Sequence[DeliveryRow]:
-        return await self._db.read(
-            deliveries, state=state, destination=destination, feed=feed, before=before, limit=limit
-        )
-
     async def entries_by_week(self, *, now: datetime, weeks: int) -> Sequence[tuple[datetime, int]]:
         return await self._db.read(entries_by_week, now, weeks)
 
@@ -147,13 +100,3 @@ class Pages:
 def _count(tx: Tx, sql: str, **params: Value) -> int:
     row = tx.row(sql, **params)
     return 0 if row is None or row["n"] is None else int(row["n"])
-
-
-def _to_row(row: Row) -> DeliveryRow:
-    return DeliveryRow(
-        delivery=to_delivery(row),
-        title=row["entry_title"] or "",
-        entry_key=None if row["entry_key"] is None else bytes(row["entry_key"]).hex(),
-        feed_id=None if row["feed_id"] is None else FeedId(row["feed_id"]),
-        parked=row["parked"] is not None,
-    )

@@ -86,16 +86,16 @@ class StatusQueries(Protocol):
 
     async def destination_rows(self) -> Sequence[DestinationRow]: ...
 
-    async def deliveries(
+    async def recent(
         self,
         *,
-        state: DeliveryState | None = None,
+        states: frozenset[DeliveryState] = frozenset(),
         destination: DestinationUid | None = None,
         feed: FeedId | None = None,
         before: int | None = None,
         limit: int = 50,
     ) -> Sequence[DeliveryRow]:
-        """Newest first; `before` is the id that the last page ended with."""
+        """The newest deliveries; no `states` are all of them, `before` is the id at which the last page ended."""
 
     async def notices(self, *, limit: int) -> Sequence[tuple[datetime, str]]:
         """What the operator was told, newest first."""

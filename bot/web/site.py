@@ -128,8 +128,8 @@ class Site:
         query = request.query
         state = next((one for one in DeliveryState if one.value == query.get("state")), None)
         destination, feed = query.get("destination") or None, query.get("feed") or None
-        rows = await self._ask.deliveries(
-            state=state,
+        rows = await self._ask.recent(
+            states=frozenset({state}) if state else frozenset(),
             destination=DestinationUid(destination) if destination else None,
             feed=FeedId(feed) if feed else None,
             before=_number(query.get("before")),

@@ -108,10 +108,10 @@ class FakeStatus:
     async def destination_rows(self) -> Sequence[DestinationRow]:
         return self.rows
 
-    async def deliveries(
+    async def recent(
         self,
         *,
-        state: DeliveryState | None = None,
+        states: frozenset[DeliveryState] = frozenset(),
         destination: DestinationUid | None = None,
         feed: FeedId | None = None,
         before: int | None = None,
@@ -120,7 +120,7 @@ class FakeStatus:
         def fits(row: DeliveryRow) -> bool:
             it = row.delivery
             return (
-                state in (None, it.state)
+                (not states or it.state in states)
                 and destination in (None, it.destination)
                 and feed in (None, row.feed_id)
                 and (before is None or it.id < before)

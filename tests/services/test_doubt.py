@@ -78,8 +78,8 @@ async def test_a_history_that_never_answers_is_asked_less_and_less_and_then_no_m
 @flows
 async def test_what_was_found_is_not_sent_because_the_store_could_not_take_it_down_at_once(flow: Flow) -> None:
     slack = await _doubting(flow)
-    [(owed, _)] = await flow.store.recent(destination=X, limit=1)
-    slack.stored.append(Got(at=0, uid=X, titles=("post 2",), key=owed.idem))
+    [owed] = await flow.store.recent(destination=X, limit=1)
+    slack.stored.append(Got(at=0, uid=X, titles=("post 2",), key=owed.delivery.idem))
     flow.break_store("settle")
     await flow.run(5)
     assert len(slack.asked) > 0

@@ -84,7 +84,7 @@ async def test_what_is_owed_to_a_destination_that_nothing_names_is_dead(store: S
     assert (await take(store)).destination.uid == Y
     assert await store.claim_lane(now=NOW, lease=LEASE, limit=1) is None
     dead = await store.recent(states=frozenset({DeliveryState.DEAD}), destination=X)
-    assert {delivery.error for delivery, _ in dead} == {"no route names this destination any more"}
+    assert {row.delivery.error for row in dead} == {"no route names this destination any more"}
 
 
 async def test_what_is_due_later_waits_and_is_not_waiting(store: Store) -> None:

@@ -183,8 +183,9 @@ async def test_what_is_held_or_dead_lets_the_next_pass(store: Store, end: Settle
     ended = await attempt(store, lane, end)
     await give_back(store, lane)
     assert titles(await take(store)) == ["Post 2"]
-    ((delivery, title),) = await store.recent(states=frozenset({became}))
-    assert (delivery.id, title, delivery.error) == (ended.id, "Post 1", end.why if isinstance(end, Held | Dead) else "")
+    (row,) = await store.recent(states=frozenset({became}))
+    why = end.why if isinstance(end, Held | Dead) else ""
+    assert (row.delivery.id, row.title, row.delivery.error) == (ended.id, "Post 1", why)
     assert (await store.delivery_counts())[became] == 1
 
 

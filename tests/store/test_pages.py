@@ -15,7 +15,7 @@ from tests.store.builders import LEASE, MINUTE, NOW, X, Y, announced, entry, key
 async def test_an_empty_store_answers_everything(store: Store) -> None:
     assert await store.entry_counts() == {}
     assert await store.totals(now=NOW) == Totals()
-    assert await store.deliveries() == []
+    assert await store.recent() == []
     assert [count for _, count in await store.entries_by_week(now=NOW, weeks=3)] == [0, 0, 0]
     assert await store.delays_by_day(now=NOW, days=3) == []
 
@@ -36,17 +36,17 @@ async def test_rows_and_numbers_say_what_was_sent_waits_and_was_given_up(store: 
     later = await store.totals(now=NOW + timedelta(days=8))
     assert (later.sent_lately, later.dead) == (0, 0)
 
-    rows = await store.deliveries(destination=uid)
+    rows = await store.recent(destination=uid)
     assert [(row.title, row.delivery.state, row.parked) for row in rows] == [
         ("Post 2", DeliveryState.PENDING, True),
         ("Post 1", DeliveryState.DEAD, True),
         ("Post 0", DeliveryState.SENT, True),
     ]
     assert (rows[0].entry_key, rows[0].feed_id) == (key_of("blog", 2).hex(), "blog")
-    assert [row.title for row in await store.deliveries(state=DeliveryState.SENT)] == ["Post 0"]
-    assert await store.deliveries(feed=FeedId("other")) == []
-    newest = await store.deliveries(feed=FeedId("blog"), limit=2)
-    older = await store.deliveries(before=newest[-1].delivery.id)
+    assert [row.title for row in await store.recent(states=frozenset({DeliveryState.SENT}))] == ["Post 0"]
+    assert await store.recent(feed=FeedId("other")) == []
+    newest = await store.recent(feed=FeedId("blog"), limit=2)
+    older = await store.recent(before=newest[-1].delivery.id)
     assert len(newest) + len(older) == 6
     assert max(row.delivery.id for row in older) < newest[-1].delivery.id
 
@@ -82,6 +82,5 @@ async def test_names_that_no_database_can_hold_are_names_of_nothing(store: Store
     assert await store.latest(tag=name) == []
     assert await store.latest(feed=FeedId(name)) == []
     assert await store.search([name], limit=3) == []
-    for said in ({"destination": DestinationUid(name)}, {"feed": FeedId(name)}):
-        named = {"state": None, "destination": None, "feed": None, "before": None, **said}
-        assert await store.deliveries(**named, limit=3) == []  # type: ignore[arg-type]  # as named
+    assert await store.recent(destination=DestinationUid(name)) == []
+    assert await store.recent(feed=FeedId(name)) == []

@@ -36,7 +36,7 @@ async def test_a_parked_destination_keeps_seven_days_and_so_many_rows(store: Sto
     assert await store.kill_old(now=NOW, max_rows=3) == {uid: 3}
     assert await store.kill_old(now=NOW, max_rows=3) == {}
     dead = await store.recent(states=frozenset({DeliveryState.DEAD}))
-    assert [title for _, title in dead] == ["Post 2", "Post 1", "Post 0"]
+    assert [row.title for row in dead] == ["Post 2", "Post 1", "Post 0"]
     assert (await store.delivery_counts())[DeliveryState.PENDING] == 9
 
 
@@ -203,6 +203,6 @@ async def test_recent_deliveries_come_by_feed_and_by_page(store: Store) -> None:
     await announced(store, *(new(entry(n, of="a"), X) for n in range(3)), name="a")
     await announced(store, new(entry(9, of="b"), X), name="b")
     page = await store.recent(feed=FeedId("a"), limit=2)
-    assert [title for _, title in page] == ["Post 2", "Post 1"]
-    rest = await store.recent(feed=FeedId("a"), before=page[-1][0].id)
-    assert [title for _, title in rest] == ["Post 0"]
+    assert [row.title for row in page] == ["Post 2", "Post 1"]
+    rest = await store.recent(feed=FeedId("a"), before=page[-1].delivery.id)
+    assert [row.title for row in rest] == ["Post 0"]
