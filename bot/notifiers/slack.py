@@ -29,6 +29,7 @@ from bot.notifiers.slack_errors import (
     to_error,
     to_lookup_error,
     to_webhook_error,
+    webhook_took_it,
     why_no_history,
 )
 from bot.notifiers.token import TokenGate
@@ -279,9 +280,9 @@ class SlackWebhookNotifier:
         if url is None:
             raise DestinationDown(f"no URL is set for {destination.uid}")
         answer = await ask(self._session, "POST", url, service="Slack's webhook", payload=payload)
-        if answer.status == 200 and (not answer.whole or answer.body.strip() in (b"ok", b"")):
-            return Receipt()
         body = answer.body[:200].decode("utf-8", "replace")
+        if 200 <= answer.status < 300 and (not answer.whole or webhook_took_it(body)):
+            return Receipt()
         raise to_webhook_error(answer.status, body, retry_after=answer.retry_after(now=self._clock.now()))
 
     async def edit(self, destination: Destination, payload: Payload, remote_ref: str) -> Receipt:

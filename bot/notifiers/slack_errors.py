@@ -76,6 +76,18 @@ def to_error(status: int, answer: object, *, retry_after: timedelta | None) -> N
     return OutcomeUnknown(f"Slack says {word}" if word else f"Slack gave an answer that can't be read ({status})")
 
 
+def webhook_took_it(body: str) -> bool:
+    """Tell whether a 2xx answer with this body means sent.
+
+    Slack says "ok". Other servers that take Slack's messages say other things, and to doubt those would post again and
+    again; but a page comes from something in between, and an error's word is an error.
+    """
+    said = body.strip()
+    if said.startswith("<") or re.search(r'"(ok|success)"\s*:\s*false', said) or said.endswith("_error"):
+        return False
+    return isinstance(to_error(200, {"error": said}, retry_after=None), OutcomeUnknown)
+
+
 def to_webhook_error(status: int, body: str, *, retry_after: timedelta | None) -> NotifyError:
     """The same for an incoming webhook, which answers by status and one word of text."""
     word = body.strip() if re.fullmatch(r"[a-z_]{3,60}", body.strip()) else ""

@@ -12,10 +12,12 @@ from bot.core.errors import (
     OutcomeUnknown,
     Scope,
 )
+from bot.core.model.delivery import Receipt
 from bot.notifiers.slack import SlackNotifier, SlackWebhookNotifier
-from bot.notifiers.slack_errors import to_error, to_webhook_error
+from bot.notifiers.slack_errors import to_error, to_webhook_error, webhook_took_it
 from tests.core.messages import delivery, message
 from tests.edge.notifying import HandClock, to
+from tests.edge.raw_http import RawServer, answer
 from tests.servers.faults import Fault
 from tests.servers.slack import SlackServer
 
@@ -154,3 +156,23 @@ async def test_a_webhooks_failures_keep_its_address_secret(
 )
 def test_each_answer_of_a_webhook_means_one_thing(status: int, body: str, kind: type[Exception]) -> None:
     assert type(to_webhook_error(status, body, retry_after=None)) is kind
+
+
+@pytest.mark.parametrize(
+    ("body", "took_it"),
+    [
+        *((body, True) for body in ("ok", "OK\n", "", "{}", '{"success":true}', '{"ok":true}', "received")),
+        *((body, False) for body in ("<html>", '{"ok": false}', "internal_error", "no_service", "invalid_payload")),
+    ],
+)
+def test_what_takes_slacks_messages_may_say_so_in_its_own_words(body: str, took_it: bool) -> None:
+    assert webhook_took_it(body) is took_it
+
+
+@pytest.mark.parametrize("status", [200, 201, 204])
+async def test_a_webhook_that_says_so_in_its_own_words_is_not_posted_to_again(
+    session: aiohttp.ClientSession, clock: HandClock, status: int
+) -> None:
+    async with RawServer({"/hook": answer(f"{status} Fine", body=b"" if status == 204 else b"{}")}) as server:
+        hook = SlackWebhookNotifier(session, urls={"team": server.url("/hook")}, clock=clock)
+        assert await hook.send(to("slack-webhook:team"), hook.to_payload(message()), KEY) == Receipt()
