@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -74,7 +74,9 @@ class Shown:
 class Inbox:
     """The page's handlers."""
 
-    def __init__(self, messages: Callable[[], Sequence[InboxMessage]], page: Callable[..., web.Response]) -> None:
+    def __init__(
+        self, messages: Callable[[], Sequence[InboxMessage]], page: Callable[..., Awaitable[web.Response]]
+    ) -> None:
         self._messages = messages
         self._page = page
 
@@ -84,7 +86,7 @@ class Inbox:
     async def inbox(self, request: web.Request) -> web.Response:
         messages = self._messages()
         facts = {"messages": [show(message) for message in messages[:SHOWN]], "total": len(messages), "names": SERVICES}
-        return self._page("inbox.html", facts)
+        return await self._page("inbox.html", facts)
 
     async def mail(self, request: web.Request) -> web.Response:
         """The document in a mail's frame. Its policy is its own: inline style, and nothing else."""

@@ -1,5 +1,6 @@
 """The status site: read-only pages that say what is going on, and why; nothing from elsewhere."""
 
+import asyncio
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, tzinfo
@@ -72,7 +73,7 @@ class Site:
             "notices": await self._ask.notices(limit=NOTICES),
             "charts": await self._charts(now),
         }
-        return self.page("overview.html", facts)
+        return await self.page("overview.html", facts)
 
     async def _charts(self, now: datetime) -> Sequence[Chart]:
         """Those that have something to show."""
@@ -90,7 +91,7 @@ class Site:
             "feeds": await self._ask.feeds(),
             "counts": await self._ask.entry_counts(),
         }
-        return self.page("feeds.html", facts)
+        return await self.page("feeds.html", facts)
 
     async def feed(self, request: web.Request) -> web.Response:
         feed_id, since = FeedId(request.match_info["feed"]), self._live.mark
@@ -103,7 +104,7 @@ class Site:
             "count": (await self._ask.entry_counts()).get(feed_id, 0),
             "entries_of_feed": await self._ask.latest(feed=feed_id, limit=FEED_ENTRIES),
         }
-        return self.page("feed.html", facts)
+        return await self.page("feed.html", facts)
 
     async def entry(self, request: web.Request) -> web.Response:
         """What `feedbell why` prints."""
@@ -118,11 +119,11 @@ class Site:
             "deliveries": await self._ask.deliveries_of(entry.id),
             "parked": [row.destination.uid for row in await self._ask.destination_rows() if row.destination.parked],
         }
-        return self.page("entry.html", facts)
+        return await self.page("entry.html", facts)
 
     async def destinations(self, request: web.Request) -> web.Response:
         facts = {"since": self._live.mark, "destinations": await self._ask.destination_rows()}
-        return self.page("destinations.html", facts)
+        return await self.page("destinations.html", facts)
 
     async def deliveries(self, request: web.Request) -> web.Response:
         query = request.query
@@ -143,7 +144,7 @@ class Site:
             "destinations": [row.destination.uid for row in await self._ask.destination_rows()],
             "feeds": [one.feed.id for one in await self._ask.feeds()],
         }
-        return self.page("deliveries.html", facts)
+        return await self.page("deliveries.html", facts)
 
     async def search(self, request: web.Request) -> web.Response:
         """Words, a tag, or both: the tag then has to be among the entry's own."""
@@ -155,7 +156,7 @@ class Site:
         else:
             found = await self._ask.latest(tag=fold(tag), limit=FOUND) if tag else ()
         facts = {"words": words, "tag": tag, "found": found, "known_tags": await self._ask.tags(), "limit": FOUND}
-        return self.page("search.html", facts)
+        return await self.page("search.html", facts)
 
     async def static(self, request: web.Request) -> web.Response:
         return self._view.static(request.match_info["name"])
@@ -165,19 +166,23 @@ class Site:
     async def ask_unsubscribe(self, request: web.Request) -> web.Response:
         """A scanner of mails opens every link: opening this one changes nothing (T24)."""
         _token(request)
-        return self.page("unsubscribe.html", {"done": False, "bare": True})
+        return await self.page("unsubscribe.html", {"done": False, "bare": True})
 
     async def unsubscribe(self, request: web.Request) -> web.Response:
         if not await self._parts.unsubscribe(_token(request)):
             raise web.HTTPNotFound(text="this link is not, or no longer, known")
-        return self.page("unsubscribe.html", {"done": True, "bare": True})
+        return await self.page("unsubscribe.html", {"done": True, "bare": True})
 
-    def _live_page(self, name: str, facts: Mapping[str, object]) -> web.Response:
-        return self.page(name, {"since": self._live.mark, **facts})
+    async def _live_page(self, name: str, facts: Mapping[str, object]) -> web.Response:
+        return await self.page(name, {"since": self._live.mark, **facts})
 
     # --- what every page shares --------------------------------------------------------------------------------------
 
-    def page(self, name: str, facts: Mapping[str, object], *, status: int = 200) -> web.Response:
+    async def page(self, name: str, facts: Mapping[str, object]) -> web.Response:
+        """Return the page; made in a thread, for that of thousands of feeds takes half a second."""
+        return await asyncio.to_thread(self._made, name, facts)
+
+    def _made(self, name: str, facts: Mapping[str, object], *, status: int = 200) -> web.Response:
         here = name.removesuffix(".html")
         shared = {"bare": False, "has_inbox": self._inbox is not None, "here": here, "since": None}
         now = self._parts.clock.now()
@@ -188,7 +193,7 @@ class Site:
         kept = {name: value for name, value in error.headers.items() if name in _KEPT}
         if as_page:
             facts = {"status": error.status, "reason": error.reason, "bare": True}
-            answer = self.page("error.html", facts, status=error.status)
+            answer = self._made("error.html", facts, status=error.status)
         else:
             words = error.text if error.text and not error.text.startswith(str(error.status)) else error.reason
             answer = web.json_response({"error": words.lower()}, status=error.status)
