@@ -130,15 +130,12 @@ class Store(Protocol):
     async def poke(self, feed_id: FeedId, *, now: datetime) -> bool:
         """Make a feed due now, in backoff or not, but not before its `asked_until`; False: no such feed."""
 
-    async def next_due_at(self) -> datetime | None:
-        """When the next feed or delivery falls due; None: nothing ever."""
-
     async def feeds(self) -> Sequence[FeedState]:
         """Every active feed, in the order of the configuration, then those added in chat; without their listings."""
 
     # --- lanes
     async def sync_destinations(self, uids: Sequence[DestinationUid], *, now: datetime) -> int:
-        """Make sure each has its row; what is owed to destinations that nothing names any more is dead.
+        """Make sure each has its row; what is owed where neither these nor anybody in chat lead any more is dead.
 
         Returns how many rows died."""
 
@@ -164,7 +161,7 @@ class Store(Protocol):
     async def same_channel(self, uid: DestinationUid, remote_id: str) -> Sequence[DestinationUid]:
         """Other destinations of the same scheme that have this id and are neither parked nor gone."""
 
-    async def unpark(self, uid: DestinationUid, *, probe: Probe, now: datetime) -> None:
+    async def unpark(self, uid: DestinationUid, *, probe: Probe) -> None:
         """A parked destination takes messages again: what it is owed is due."""
 
     async def renew_lane(self, uid: DestinationUid, *, epoch: int, until: datetime) -> None: ...
@@ -185,9 +182,6 @@ class Store(Protocol):
 
     async def recover(self, *, now: datetime) -> int:
         """At start: every "sending" row of a process that is gone becomes "unknown". Returns how many."""
-
-    async def waiting(self) -> int:
-        """Deliveries that are due or will be retried: neither sent, dead, held nor parked, nor for a later time."""
 
     # --- entries
     async def latest(

@@ -1,10 +1,8 @@
 """Before the first poll, and after a reload: the store's rows for what is configured."""
 
 import logging
-from collections.abc import Sequence
 
 from bot.app.parts import Parts, destinations_of
-from bot.core.model.route import DestinationUid
 from bot.services.doubt import Doubt
 
 log = logging.getLogger(__name__)
@@ -22,12 +20,6 @@ async def sync(parts: Parts) -> None:
     """Make the store know the feeds and destinations that are in force now (small print 21)."""
     now = parts.clock.now()
     await parts.store.sync_feeds(parts.settings.to_feeds(), now=now)
-    died = await parts.store.sync_destinations(await _all_destinations(parts), now=now)
+    died = await parts.store.sync_destinations(destinations_of(parts.settings), now=now)
     if died:
         log.warning("deliveries to destinations that no route names any more are dead", extra={"count": died})
-
-
-async def _all_destinations(parts: Parts) -> Sequence[DestinationUid]:
-    """What the file names, and what people made in chat."""
-    routes = await parts.routing.all_routes()
-    return [*dict.fromkeys([*destinations_of(parts.settings), *(uid for route in routes for uid in route.to)])]

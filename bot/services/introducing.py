@@ -65,7 +65,7 @@ class Introductions:
         except NotifyError as error:
             await self._store.put_off_probe(uid, reason=str(error), probe_at=again)
             return False
-        await self._store.unpark(uid, probe=probe, now=now)
+        await self._store.unpark(uid, probe=probe)
         return True
 
     async def _why_too_many(self, uid: DestinationUid, probe: Probe) -> str | None:

@@ -95,9 +95,8 @@ def add_follow(tx: Tx, uid: DestinationUid, tag: str, *, now: datetime) -> bool:
 
 
 def remove_follow(tx: Tx, uid: DestinationUid, tag: str) -> bool:
-    return (
-        tx.run("DELETE FROM follow WHERE destination_uid = :uid AND tag = :tag", uid=uid, tag=fold(storable(tag))) > 0
-    )
+    touched = tx.run("DELETE FROM follow WHERE destination_uid = :uid AND tag = :tag", uid=uid, tag=fold(storable(tag)))
+    return touched > 0
 
 
 def follows(tx: Tx) -> Sequence[tuple[DestinationUid, str]]:

@@ -43,17 +43,6 @@ def owe_late(tx: Tx, owed: Sequence[Owing], now: datetime) -> int:
     return count
 
 
-def requeue(tx: Tx, delivery_ids: Sequence[int], now: datetime) -> int:
-    uids: set[str] = set()
-    for part in chunks(delivery_ids):
-        names, params = one_of("id", "i", part)
-        uids |= {row["uid"] for row in tx.rows(f"SELECT destination_uid AS uid FROM delivery WHERE {names}", **params)}
-    destinations.lock(tx, uids)
-    count = revive(tx, delivery_ids, now)
-    destinations.reschedule(tx, uids)
-    return count
-
-
 def revive(tx: Tx, delivery_ids: Sequence[int], now: datetime) -> int:
     """Owe dead or held deliveries again, due now; a digest with its members."""
     count = 0

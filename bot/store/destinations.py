@@ -5,15 +5,12 @@ from datetime import datetime, timedelta
 
 from bot.core.model.delivery import Probe
 from bot.core.model.route import DestinationUid
-from bot.store.delivery_rows import to_destination
 from bot.store.sql import Row, Tx, Value, chunks, one_of, storable, to_ms
 
 # Schemes that send by one and the same token.
 SAME_TOKEN = {"discord": ("discord", "discord-user"), "discord-user": ("discord", "discord-user")}
 MAX_WAIT = timedelta(days=2)  # longer than any rule makes one wait: only a clock that was set back does
 OPEN = "wake_at IS NOT NULL"
-
-__all__ = ["OPEN", "insert", "lock", "reschedule", "rows", "sync", "to_destination"]
 
 
 def reschedule(tx: Tx, uids: Collection[str]) -> None:
@@ -138,8 +135,8 @@ def same_channel(tx: Tx, uid: str, remote_id: str) -> Sequence[DestinationUid]:
     return [DestinationUid(row["uid"]) for row in found]
 
 
-def unpark(tx: Tx, uid: str, probe: Probe | None) -> bool:
-    if probe is not None and probe != Probe():
+def unpark(tx: Tx, uid: str, probe: Probe) -> None:
+    if probe != Probe():
         set_probe(tx, uid, probe)
     touched = tx.run(
         "UPDATE destination SET parked = NULL, parked_at = NULL, probe_at = NULL, not_before = NULL, failures = 0"
@@ -148,7 +145,6 @@ def unpark(tx: Tx, uid: str, probe: Probe | None) -> bool:
     )
     if touched:
         reschedule(tx, [uid])
-    return touched > 0
 
 
 def resume(tx: Tx, uid: str, now: datetime) -> bool:

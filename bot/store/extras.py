@@ -13,7 +13,7 @@ from bot.core.model.entry import Entry
 from bot.core.model.feed import Feed, FeedId
 from bot.core.model.route import DestinationUid
 from bot.core.model.status import DeliveryRow
-from bot.store import chat, deliveries, destinations, entries, leases, meta, status, subscriptions, upkeep
+from bot.store import chat, deliveries, destinations, entries, lanes, leases, meta, status, subscriptions, upkeep
 from bot.store.chat import AuditLine
 from bot.store.database import Database
 from bot.store.remembered import Remembered
@@ -77,9 +77,6 @@ class Extras:
         """False: no such feed, or it was neither paused nor stopped."""
         return await self._db.write(chat.resume_feed, feed_id, who=who, now=now)
 
-    async def audit(self, who: str, what: str, *, now: datetime) -> None:
-        await self._db.write(chat.audit, who, what, now)
-
     async def audit_lines(self, *, limit: int = 50) -> Sequence[AuditLine]:
         return await self._db.read(chat.audit_lines, limit)
 
@@ -141,10 +138,6 @@ class Extras:
         """Owe deliveries of stored entries (`replay`): what was owed before is skipped, unless it is dead."""
         return await self._db.write(subscriptions.owe_late, [(each, each.entry_id) for each in owed], now)
 
-    async def requeue(self, delivery_ids: Sequence[int], *, now: datetime) -> int:
-        """Owe dead or held deliveries again; how many."""
-        return await self._db.write(deliveries.requeue, delivery_ids, now)
-
     async def kill_old(
         self, *, now: datetime, keep: timedelta = timedelta(days=7), max_rows: int = 1000
     ) -> Mapping[DestinationUid, int]:
@@ -164,6 +157,10 @@ class Extras:
         return await self._db.read(
             deliveries.recent, states=states, destination=destination, feed=feed, before=before, limit=limit
         )
+
+    async def waiting(self, *, now: datetime) -> int:
+        """Deliveries that are due or will be retried: neither sent, dead, held nor parked, nor for a later time."""
+        return await self._db.read(lanes.waiting, now)
 
     async def destination_rows(self) -> Sequence[DestinationRow]:
         return await self._db.read(status.destination_rows)

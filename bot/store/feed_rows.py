@@ -17,7 +17,7 @@ def to_state(row: Row, configured: Mapping[FeedId, Feed]) -> FeedState:
     no_validators = row["etag"] is None and row["last_modified"] is None
     return FeedState(
         no=row["no"],
-        feed=configured.get(row["id"]) or rebuild(row),
+        feed=configured.get(row["id"]) or _rebuilt(row),
         validators=Validators()
         if no_validators
         else Validators(etag=row["etag"], last_modified=row["last_modified"], url=row["validators_url"]),
@@ -41,21 +41,6 @@ def to_state(row: Row, configured: Mapping[FeedId, Feed]) -> FeedState:
     )
 
 
-def rebuild(row: Row) -> Feed:
-    """A feed as far as its row tells: for commands that only read, and for feeds added in chat."""
-    spec = json.loads(row["spec"])
-    return Feed(
-        id=FeedId(row["id"]),
-        url=row["url"],
-        interval=timedelta(milliseconds=row["interval_ms"]),
-        own=spec.get("own", False),
-        initial=spec.get("initial", 0),
-        section=spec.get("section"),
-        tags=tuple(spec.get("tags", ())),
-        from_chat=bool(row["from_chat"]),
-    )
-
-
 def to_columns(feed: Feed) -> dict[str, Value]:
     """What is stored of a feed's configuration: never its headers or credentials."""
     spec = {"own": feed.own, "initial": feed.initial, "section": feed.section, "tags": list(feed.tags)}
@@ -74,3 +59,18 @@ def pack_listing(listing: tuple[tuple[bytes, Key], ...]) -> bytes:
 
 def unpack_listing(blob: bytes) -> tuple[tuple[bytes, Key], ...]:
     return tuple(_PAIRS.iter_unpack(blob))
+
+
+def _rebuilt(row: Row) -> Feed:
+    """A feed as far as its row tells: for commands that only read, and for feeds added in chat."""
+    spec = json.loads(row["spec"])
+    return Feed(
+        id=FeedId(row["id"]),
+        url=row["url"],
+        interval=timedelta(milliseconds=row["interval_ms"]),
+        own=spec.get("own", False),
+        initial=spec.get("initial", 0),
+        section=spec.get("section"),
+        tags=tuple(spec.get("tags", ())),
+        from_chat=bool(row["from_chat"]),
+    )

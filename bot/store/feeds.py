@@ -206,15 +206,13 @@ def poke(tx: Tx, feed_id: str, now: datetime) -> bool:
 
 
 def pause(tx: Tx, feed_id: str, now: datetime) -> bool:
-    return (
-        tx.run(
-            "UPDATE feed SET paused_at = :now, due_at = NULL, owner = NULL, lease_until = NULL"
-            " WHERE id = :id AND gone_at IS NULL AND paused_at IS NULL",
-            id=feed_id,
-            now=to_ms(now),
-        )
-        > 0
+    touched = tx.run(
+        "UPDATE feed SET paused_at = :now, due_at = NULL, owner = NULL, lease_until = NULL"
+        " WHERE id = :id AND gone_at IS NULL AND paused_at IS NULL",
+        id=feed_id,
+        now=to_ms(now),
     )
+    return touched > 0
 
 
 def resume(tx: Tx, feed_id: str, now: datetime) -> bool:

@@ -121,15 +121,6 @@ def overdue(tx: Tx, now: datetime) -> Sequence[tuple[DestinationUid, datetime]]:
     return [(DestinationUid(row["uid"]), to_time(row["oldest"])) for row in rows]
 
 
-def next_due_at(tx: Tx) -> datetime | None:
-    times = [
-        row["at"]
-        for table in ("feed", "destination")
-        if (row := tx.row(f"SELECT MIN(due_at) AS at FROM {table} WHERE due_at IS NOT NULL")) is not None
-    ]
-    return to_time_or_none(min((at for at in times if at is not None), default=None))
-
-
 def sizes(tx: Tx) -> Mapping[str, int]:
     """Rows of the large tables, and bytes on disk."""
     counts: dict[str, int] = {}

@@ -17,7 +17,7 @@ from bot.core.model.feed import Feed, FeedId, FeedState
 from bot.core.model.message import Payload
 from bot.core.model.plan import Committed, IntakePlan, Notice
 from bot.core.model.route import DestinationUid
-from bot.store import deliveries, destinations, entries, feeds, intake, lanes, meta, settlement, status, upkeep
+from bot.store import deliveries, destinations, entries, feeds, intake, lanes, meta, settlement, upkeep
 from bot.store.database import Database
 from bot.store.extras import Extras
 from bot.store.feed_rows import to_state
@@ -60,7 +60,7 @@ async def open_store(
 
 
 class Store(Extras, Pages):
-    """Implements ports.Store. What the command line, the pages and chat ask besides stands in Extras."""
+    """Implements ports.Store. What is asked besides stands in Extras, and in Pages what the status site alone asks."""
 
     def __init__(
         self,
@@ -79,7 +79,6 @@ class Store(Extras, Pages):
         self.last_write = None if opened is None else opened.last_write
         self._feeds: dict[FeedId, Feed] = {}
         self._touched = EPOCH
-        self._now = EPOCH  # the latest time given: what `waiting` counts by
 
     async def close(self, *, now: datetime) -> None:
         """Write what is queued and, if this process held the state, that it stopped in order."""
@@ -122,9 +121,6 @@ class Store(Extras, Pages):
     async def poke(self, feed_id: FeedId, *, now: datetime) -> bool:
         return await self._db.write(feeds.poke, feed_id, now)
 
-    async def next_due_at(self) -> datetime | None:
-        return await self._db.read(status.next_due_at)
-
     async def feeds(self) -> Sequence[FeedState]:
         # Made where they are read: of many feeds it would hold up the loop.
         return await self.consult(Reading.feeds)
@@ -141,7 +137,6 @@ class Store(Extras, Pages):
     async def claim_lane(
         self, *, now: datetime, lease: timedelta, skip_services: frozenset[str] = frozenset(), limit: int
     ) -> Lane | None:
-        self._now = max(self._now, now)
         lane = await self._db.write(
             lanes.claim,
             owner=self.owner,
@@ -163,8 +158,7 @@ class Store(Extras, Pages):
     async def put_off_probe(self, uid: DestinationUid, *, reason: str, probe_at: datetime) -> None:
         await self._db.write(destinations.put_off_probe, uid, reason, probe_at)
 
-    async def unpark(self, uid: DestinationUid, *, probe: Probe | None = None, now: datetime) -> None:
-        self._now = max(self._now, now)
+    async def unpark(self, uid: DestinationUid, *, probe: Probe) -> None:
         await self._db.write(destinations.unpark, uid, probe)
 
     async def renew_lane(self, uid: DestinationUid, *, epoch: int, until: datetime) -> None:
@@ -200,11 +194,7 @@ class Store(Extras, Pages):
 
     async def set_right(self, *, now: datetime) -> None:
         """After the machine's clock was set: no time that it gave while it was wrong keeps anything waiting."""
-        self._now = now
         await self._db.write(upkeep.set_right, now, self.grace)
-
-    async def waiting(self, *, now: datetime | None = None) -> int:
-        return await self._db.read(lanes.waiting, now or self._now)
 
     async def _touch(self, now: datetime) -> None:
         """Remember the time of the last write, as exactly as anybody reads it."""

@@ -86,4 +86,4 @@ async def test_what_was_found_is_not_sent_because_the_store_could_not_take_it_do
     flow.mend_store()
     await flow.run(10 * MINUTE)
     assert slack.tried == []
-    assert await flow.store.waiting() == 0
+    assert await flow.store.waiting(now=flow.clock.now()) == 0

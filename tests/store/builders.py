@@ -9,6 +9,7 @@ from bot.core.model.entry import Entry, Key
 from bot.core.model.feed import Feed, FeedId, FeedMemory, FeedState, Validators
 from bot.core.model.plan import EntryEdit, FeedChange, IntakePlan, NewDelivery, NewEntry, Notice
 from bot.core.model.route import DestinationUid
+from bot.store.sql import to_time
 from bot.store.store import Store
 
 NOW = datetime(2026, 9, 16, 12, 0, tzinfo=UTC)
@@ -88,6 +89,13 @@ def plan(
         aliases=aliases,
         withdrawn=withdrawn,
     )
+
+
+async def next_due_at(store: Store) -> datetime | None:
+    """When the first feed or destination may be claimed; None: none ever."""
+    sql = "SELECT due_at AS at FROM feed UNION SELECT due_at AS at FROM destination"
+    times = [row["at"] for row in await store._db.read(lambda tx: tx.rows(sql)) if row["at"] is not None]
+    return to_time(min(times)) if times else None
 
 
 async def claimed(store: Store, name: str = "blog", *, at: datetime = NOW) -> FeedState:

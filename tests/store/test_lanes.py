@@ -19,7 +19,7 @@ from bot.core.model.delivery import (
 )
 from bot.core.model.route import DestinationUid
 from bot.store.store import Store
-from tests.store.builders import LEASE, MINUTE, NOW, OPS, X, Y, announced, entry, new, started
+from tests.store.builders import LEASE, MINUTE, NOW, OPS, X, Y, announced, entry, new, next_due_at, started
 from tests.store.lane_steps import HOUR, SENT, attempt, give_back, owing, take, titles
 
 
@@ -29,7 +29,7 @@ async def test_a_lane_brings_what_is_due_in_order_and_is_held_by_one(store: Stor
     assert titles(lane) == ["Post 1", "Post 2", "Post 3"]
     assert (lane.waiting, lane.oldest_due_at, lane.destination.uid) == (5, NOW, X)
     assert await store.claim_lane(now=NOW, lease=LEASE, limit=3) is None
-    assert await store.next_due_at() == NOW + LEASE
+    assert await next_due_at(store) == NOW + LEASE
     await give_back(store, lane)
     assert titles(await take(store, limit=1)) == ["Post 1"]
 
@@ -61,7 +61,7 @@ async def test_sent_ends_a_delivery_and_heals_the_destination(store: Store) -> N
     (x,) = [row for row in await store.destination_rows() if row.destination.uid == X]
     assert (x.destination.failures, x.destination.unwell_since, x.destination.remote_id) == (0, None, "C1")
     assert await store.waiting(now=NOW) == 0
-    assert await store.next_due_at() == NOW + 15 * MINUTE
+    assert await next_due_at(store) == NOW + 15 * MINUTE
 
 
 async def test_a_retry_holds_the_whole_destination_back(store: Store) -> None:
@@ -70,7 +70,7 @@ async def test_a_retry_holds_the_whole_destination_back(store: Store) -> None:
     await attempt(store, lane, RetryAt(at=NOW + MINUTE, why="503"))
     await give_back(store, lane)
     assert await store.claim_lane(now=NOW, lease=LEASE, limit=5) is None
-    assert await store.next_due_at() == NOW + MINUTE
+    assert await next_due_at(store) == NOW + MINUTE
     assert await store.waiting(now=NOW) == 2
     assert titles(await take(store, NOW + MINUTE)) == ["Post 1", "Post 2"]
 
@@ -147,7 +147,7 @@ async def test_a_parked_destination_waits_for_its_probe_then_for_its_unparking(s
     await store.put_off_probe(X, reason="still archived", probe_at=NOW + 2 * HOUR)
     await give_back(store, lane)
     assert await store.claim_lane(now=NOW + HOUR, lease=LEASE, limit=5) is None
-    await store.unpark(X, probe=Probe(remote_id="C1", can_look_up=True), now=NOW + HOUR)
+    await store.unpark(X, probe=Probe(remote_id="C1", can_look_up=True))
     lane = await take(store, NOW + HOUR)
     assert (lane.destination.parked, lane.destination.remote_id, lane.destination.can_look_up) == (None, "C1", True)
     assert titles(lane) == ["Post 1", "Post 2"]
@@ -189,7 +189,7 @@ async def test_what_is_held_or_dead_lets_the_next_pass(store: Store, end: Settle
     assert (await store.delivery_counts())[became] == 1
 
 
-async def test_a_person_resumes_what_is_held_and_requeues_what_is_dead(store: Store) -> None:
+async def test_a_person_resumes_what_is_held_and_replays_what_is_dead(store: Store) -> None:
     await owing(store, 2)
     lane = await take(store)
     await attempt(store, lane, Held(why="unknown"))
@@ -197,7 +197,7 @@ async def test_a_person_resumes_what_is_held_and_requeues_what_is_dead(store: St
     await give_back(store, lane)
     assert await store.claim_lane(now=NOW, lease=LEASE, limit=5) is None
     assert await store.resume(X, now=NOW + MINUTE)
-    assert await store.requeue([dead.id], now=NOW + MINUTE) == 1
+    assert await store.owe([dead], now=NOW + MINUTE) == 1
     assert not await store.resume(DestinationUid("slack:#none"), now=NOW)
     assert titles(await take(store, NOW + MINUTE)) == ["Post 1", "Post 2"]
 

@@ -11,7 +11,7 @@ import pytest
 from bot.store import intake, lanes
 from bot.store.sql import Tx
 from bot.store.store import Store
-from tests.store.builders import LEASE, NOW, X, announced, claimed, entry, new, plan, started
+from tests.store.builders import LEASE, NOW, X, announced, claimed, entry, new, next_due_at, plan, started
 from tests.store.lane_steps import owing, take
 from tests.store.test_postgres import closed, replicas
 
@@ -78,6 +78,6 @@ async def test_a_replica_that_starts_does_not_put_off_what_another_one_just_owes
 
     await first._db.write(poll)
     await asyncio.wrap_future(looking[0])
-    assert await first.next_due_at() == NOW
+    assert await next_due_at(first) == NOW
     assert (await take(first)).owed[0].entries[0].title == "Post 2"
     await closed([first, second])

@@ -18,6 +18,7 @@ from tests.store.builders import (
     entry,
     feed,
     new,
+    next_due_at,
     plan,
     started,
 )
@@ -53,7 +54,7 @@ async def test_a_digest_given_up_takes_its_members_along(store: Store) -> None:
     for each in lane.owed:
         ((row, _),) = await store.deliveries_of(each.delivery.entry_id or 0)
         assert row.state is DeliveryState.DEAD
-    assert await store.requeue([owed.delivery.id], now=NOW) == 1
+    assert await store.owe([lane.owed[0].delivery], now=NOW) == 1
     ((row, _),) = await store.deliveries_of(lane.owed[0].delivery.entry_id or 0)
     assert row.state is DeliveryState.PENDING
 
@@ -183,7 +184,7 @@ async def test_recovery_leaves_alone_what_another_replica_holds(postgres_url: st
 
 
 async def test_the_state_tells_its_size_and_its_next_due_time(store: Store) -> None:
-    assert await store.next_due_at() is None
+    assert await next_due_at(store) is None
     await started(store)
     sizes = await store.sizes()
     assert (sizes["feed"], sizes["destination"]) == (1, 3)
