@@ -12,7 +12,7 @@ from bot.app.parts import destinations_of
 from bot.clock import SystemClock
 from bot.config.settings import Settings
 from bot.core.model.feed import FeedId
-from bot.fetch.client import HttpFetcher, tls_context
+from bot.fetch.client import HttpFetcher
 from bot.fetch.limits import FetchLimits
 from bot.parser.guarded import GuardedParser
 from bot.services.hosts import HostGate
@@ -79,7 +79,7 @@ class Polls:
     async def open(self) -> None:
         settings = settings_for(self._scene.urls)
         self.store = await open_store(self._scene.state, exclusive=True)
-        context: ssl.SSLContext = tls_context(self._scene.ca_file)
+        context = ssl.create_default_context(cafile=self._scene.ca_file)
         keep_alive = timedelta(0) if self._scene.close else FetchLimits().keep_alive
         self._fetcher = HttpFetcher(
             clock=self.clock, contact="https://bench.example", limits=FetchLimits(keep_alive=keep_alive), tls=context

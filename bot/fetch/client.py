@@ -4,8 +4,6 @@ import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Final
 from urllib.parse import urlencode
 
@@ -26,6 +24,7 @@ from bot.fetch.patience import Patience
 from bot.fetch.reasons import status_error, to_error
 from bot.fetch.sessions import Sessions, is_fresh
 from bot.ports import Clock
+from bot.version import VERSION
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _WITH_BODY: Final = frozenset({200, 201, 202, 203, 226})  # an empty body is handed on: the parser says what it is
@@ -61,7 +60,7 @@ class HttpFetcher:
         self.configure(contact=contact, limits=limits)
         self._sessions = Sessions(tls=tls or True, resolver=resolver or ThreadResolver(), limits=limits)
         self._subscribers = subscribers
-        self._product = f"feedbell/{_version()}"
+        self._product = f"feedbell/{VERSION}"
 
     def configure(self, *, contact: str | None, limits: FetchLimits) -> None:
         """Go by these from the next request on."""
@@ -207,18 +206,3 @@ def _absolute(base: URL, target: str | None) -> str | None:
 
 def _longest(one: timedelta | None, other: timedelta | None) -> timedelta | None:
     return max(filter(None, (one, other)), default=None)
-
-
-def _version() -> str:
-    try:
-        return version("feedbell")
-    except PackageNotFoundError:
-        return "0"
-
-
-def tls_context(ca_file: Path | None = None) -> ssl.SSLContext:
-    """Make the one context that all connections share (20 ms); `ca_file` is trusted besides the system's roots."""
-    context = ssl.create_default_context()
-    if ca_file is not None:
-        context.load_verify_locations(cafile=ca_file)
-    return context

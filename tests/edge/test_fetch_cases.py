@@ -17,7 +17,6 @@ import trustme
 
 from bot.core.errors import AddressRefused, FetchError
 from bot.core.model.feed import Fetched, NotModified, Validators
-from bot.fetch.client import tls_context
 from tests.edge.raw_http import IMPATIENT, NOTHING, RSS, Names, Play, RawServer, Request, answer, feed_at, fetching
 
 CASES = [json.loads(line)["case"] for line in (Path(__file__).parent / "http_cases.jsonl").read_text().splitlines()]
@@ -135,12 +134,12 @@ async def test_tls_bad() -> None:
     assert server.requests == []
 
 
-async def test_an_authority_of_ones_own_is_trusted_besides_the_systems(tmp_path: Path) -> None:
+async def test_https_is_spoken_and_no_redirect_leaves_it(tmp_path: Path) -> None:
     authority = trustme.CA()
     authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1").configure_cert(context)
-    tls = tls_context(tmp_path / "ca.pem")
+    tls = ssl.create_default_context(cafile=tmp_path / "ca.pem")
     plain = RawServer({"/feed": answer(body=RSS)})
     async with RawServer({"/feed": answer(body=RSS)}, tls=context) as server, plain, fetching(tls=tls) as fetcher:
         url = server.url("/feed")
