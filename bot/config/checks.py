@@ -117,18 +117,12 @@ def _homeless_mentions(path: KeyPath, route: Raw) -> Iterator[Fault]:
 
 def _match_faults(path: KeyPath, route: Raw) -> Iterator[Fault]:
     expression = route.get("match")
-    if isinstance(expression, str) and (fault := validate_match(expression)) is not None:
-        offset, message = fault
-        yield Fault(path=(*path, "match"), message=message, offset=offset)
-
-
-def validate_match(expression: str) -> tuple[int, str] | None:
-    """Return which character of an expression is wrong, counted from 0, and why; or None."""
+    if not isinstance(expression, str):
+        return
     try:
         parse_match(expression)
     except MatchError as error:
-        return error.position, error.words
-    return None
+        yield Fault(path=(*path, "match"), message=error.words, offset=error.position)
 
 
 def _missing_template(path: KeyPath, route: Raw, folder: Path) -> Iterator[Fault]:
@@ -147,7 +141,8 @@ def _mail_settings(raw: Raw, folder: Path) -> Iterator[Fault]:
         if uid.startswith("email:") and lacking:
             yield Fault(path=path, message=f"mail needs {' and '.join(lacking)} in [email]")
     host = table.get("host")
-    if table.get("security") == "none" and "username" in table and isinstance(host, str) and not is_loopback(host):
+    is_far = isinstance(host, str) and not is_loopback(host.strip("[]"))
+    if table.get("security") == "none" and "username" in table and is_far:
         message = 'a password would travel in clear; "none" with a username is for a loopback host only'
         yield Fault(path=("email", "security"), message=message)
     ca_file = table.get("ca_file")

@@ -22,8 +22,6 @@ MAX_FILE = 32_000_000  # bytes; a hundred thousand feeds fit in with room to spa
 _TOML_PLACE = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)$")
 _OTHER_BOMS = (b"\xff\xfe", b"\xfe\xff")
 
-__all__ = ["default_secret_dirs", "listening_address", "load", "missing_secrets", "parse"]
-
 
 def load(
     path: Path, environ: Mapping[str, str], *, secret_dirs: Sequence[Path] | None = None, with_secrets: bool = False

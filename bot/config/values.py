@@ -198,9 +198,9 @@ def parse_listen(text: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether a host name or address is this machine's own."""
+    """Tell whether a host name or address, which stands in no brackets, is this machine's own."""
     try:
-        return ip_address(host.strip("[]")).is_loopback
+        return ip_address(host).is_loopback
     except ValueError:
         return host.lower() == "localhost"
 

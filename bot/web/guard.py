@@ -3,10 +3,10 @@
 import base64
 import binascii
 import hmac
-import ipaddress
 from enum import Enum
 
 from bot.config.settings import HttpSettings
+from bot.config.values import is_loopback
 
 
 class Access(Enum):
@@ -41,15 +41,6 @@ def bearer(authorization: str | None) -> str | None:
     """Return the token of an Authorization header of that scheme."""
     scheme, _, token = (authorization or "").partition(" ")
     return token.strip() or None if scheme.lower() == "bearer" else None
-
-
-def is_loopback(host: str) -> bool:
-    if host.lower() == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def host_name(host: str | None) -> str:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.config.load import default_secret_dirs, missing_secrets, parse
+from bot.config.load import missing_secrets, parse
+from bot.config.sources import default_secret_dirs
 from bot.core.errors import ConfigError
 from tests.config.reading import HERE, headlines, read
 

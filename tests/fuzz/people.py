@@ -14,13 +14,14 @@ from bot.chat.discord.verify import verify as verify_discord
 from bot.chat.slack.requests import read_command, read_form, read_payload, read_press
 from bot.chat.slack.verify import verify as verify_slack
 from bot.config.errors import mask
+from bot.config.values import is_loopback
 from bot.core.errors import ConfigError, Forged, UsageError
 from bot.core.filters import matches, parse_match, words_of
 from bot.core.model.feed import FeedId
 from bot.core.query import parse_latest
 from bot.services.subscriptions import read_token
 from bot.telemetry.redaction import Redactor
-from bot.web.guard import access, host_name, is_loopback
+from bot.web.guard import access, host_name
 from tests.config.reading import read
 from tests.config.test_robustness import EXAMPLE, assert_told_well
 from tests.core.messages import SEEN, digest, entry, message

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from bot.config.settings import Settings
-from bot.web.guard import is_loopback
+from bot.config.values import is_loopback
 from tests.config.reading import headlines
 from tests.test_architecture import ROOT
 
