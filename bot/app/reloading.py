@@ -79,16 +79,14 @@ class Reloader:
     async def look(self) -> None:
         """Raises StoreUnavailable; what the store does not know yet, it is told at the next wake-up."""
         if self._asked.take():
-            self._read_again()
+            await self._read_again()
         if self._known is not self._parts.settings:
             await self._make_known(self._parts.settings)
 
-    def _read_again(self) -> None:
+    async def _read_again(self) -> None:
         before = self._parts.settings
         try:
-            settings = load(self._asked.path, os.environ, with_secrets=True)
-            if missing := missing_secrets(settings):
-                raise ConfigError(missing)
+            settings = await asyncio.to_thread(_load, self._asked.path)  # thousands of feeds take half a second
             self._parts.apply(settings)  # which may find mistakes in a template
         except ConfigError as error:
             for problem in error.problems:
@@ -105,6 +103,13 @@ class Reloader:
             log.info("configuration changed", extra={"change": line})
         self._known = settings
         self._wake()
+
+
+def _load(path: Path) -> Settings:
+    settings = load(path, os.environ, with_secrets=True)
+    if missing := missing_secrets(settings):
+        raise ConfigError(missing)
+    return settings
 
 
 def stamp_of(path: Path) -> Stamp:
