@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
@@ -16,6 +17,7 @@ from bot.app.preparing import prepare
 from bot.app.reloading import SETTLED, Asked, Reloader
 from bot.clock import SystemClock
 from bot.config.load import load
+from bot.config.settings import Settings
 from bot.core.errors import StoreUnavailable
 from tests.chat_room import RoomClock
 
@@ -129,3 +131,20 @@ async def test_a_signal_that_comes_before_the_state_is_open_is_remembered(tmp_pa
             break
     assert asked.take()
     assert not asked.take()
+
+
+async def test_a_file_is_read_beside_the_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = []
+
+    def watched(*args: Any, **kwargs: Any) -> Settings:
+        threads.append(threading.current_thread())
+        return load(*args, **kwargs)
+
+    path = tmp_path / "config.toml"
+    async with running(path) as (parts, _, reloader, clock):
+        monkeypatch.setattr("bot.app.reloading.load", watched)
+        await write(path, FEED.format("one") + FEED.format("two"), reloader, clock)
+        await reloader.look()
+        assert await feeds_of(parts) == ["one", "two"]
+        assert threads
+        assert threading.main_thread() not in threads

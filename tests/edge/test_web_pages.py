@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
@@ -12,6 +13,7 @@ from zoneinfo import ZoneInfo
 
 import aiohttp
 import pytest
+from aiohttp import web
 
 from bot.core.model.delivery import Delivery, DeliveryKind, DeliveryState
 from bot.core.model.route import DestinationUid
@@ -20,6 +22,7 @@ from bot.telemetry.polls import Polls
 from bot.web import words
 from bot.web.charts import Column, delay_chart, draw, entries_chart, polls_chart
 from bot.web.moments import Moments, in_words
+from bot.web.view import View
 from tests.edge.web_bot import Bot, serve
 from tests.edge.web_facts import FEED, HOSTILE, NOW, entry_of, feed_states, inbox_messages
 
@@ -87,6 +90,22 @@ async def test_each_page_is_sound_and_can_be_heard(path: str) -> None:
         labelled = {attrs.get("for") for attrs in found.all("label")}
         assert all(attrs["id"] in labelled for attrs in found.all("input", "select"))
         assert all(attrs.get("title") for attrs in found.all("iframe"))
+
+
+async def test_no_page_is_made_on_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = []
+
+    def watched(view: View, name: str, **facts: object) -> web.Response:
+        threads.append(threading.current_thread())
+        return made(view, name, **facts)  # type: ignore[arg-type]  # as the site gives them
+
+    made = View.page
+    monkeypatch.setattr(View, "page", watched)
+    async with serve(Bot(messages=inbox_messages())) as (bot, client):
+        for path in PAGES:
+            await page(bot, client, path)
+    assert len(threads) == len(PAGES)
+    assert threading.main_thread() not in threads
 
 
 async def test_every_page_can_be_reached_by_links_alone() -> None:
