@@ -22,7 +22,7 @@ from bot.core.model.feed import Feed, FeedId, FeedState
 from bot.core.model.plan import FeedChange, IntakePlan, NewEntry
 from bot.core.model.route import DestinationUid, Route
 from bot.core.owing import deliveries_of
-from bot.services.outbox import SendEvent
+from bot.services.events import SendEvent
 
 CHANNELS, EACH = 10, 50
 FEED = Feed(id=FeedId("bench"), url="http://127.0.0.1:9/feed.xml", own=True)

@@ -15,8 +15,9 @@ from bot.core.model.feed import FeedId
 from bot.fetch.client import HttpFetcher
 from bot.fetch.limits import FetchLimits
 from bot.parser.guarded import GuardedParser
+from bot.services.events import PollEvent
 from bot.services.hosts import HostGate
-from bot.services.intake import Intake, PollEvent
+from bot.services.intake import Intake
 from bot.services.routing import Routing
 from bot.store.sql import Tx
 from bot.store.store import Store, open_store

@@ -14,8 +14,7 @@ from bot.core.errors import StoreUnavailable
 from bot.core.model.delivery import Dead, Held, Parked, RetryAt, Sent, Settlement, Unknown
 from bot.core.model.feed import FeedId
 from bot.ports import Clock
-from bot.services.intake import PollEvent
-from bot.services.outbox import SendEvent
+from bot.services.events import PollEvent, SendEvent
 from bot.telemetry.logs import setup_logging
 from bot.telemetry.redaction import Redactor
 

@@ -10,8 +10,7 @@ from bot.app.preparing import prepare
 from bot.config.settings import Settings
 from bot.core.model.feed import FeedState
 from bot.ports import Clock
-from bot.services.intake import PollEvent
-from bot.services.outbox import SendEvent
+from bot.services.events import PollEvent, SendEvent
 from bot.store.status import DestinationRow
 
 

@@ -23,9 +23,11 @@ from bot.fetch.limits import FetchLimits
 from bot.parser.guarded import GuardedParser
 from bot.parser.limits import ParseLimits
 from bot.ports import Clock, Notifier
+from bot.services.events import PollEvent, SendEvent
 from bot.services.hosts import HostGate
-from bot.services.intake import Intake, PollEvent
-from bot.services.outbox import Means, Outbox, SendEvent
+from bot.services.intake import Intake
+from bot.services.means import Means
+from bot.services.outbox import Outbox
 from bot.services.pacing import Pace, Pacer
 from bot.services.routing import Routing
 from bot.services.subscriptions import unsubscribe_url

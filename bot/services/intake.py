@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import TypeVar
@@ -23,6 +23,7 @@ from bot.core.novelty import names_of
 from bot.core.parse.cut import glance
 from bot.core.plan import Document, plan_intake, plan_truncated, plan_unchanged
 from bot.ports import Clock, Fetcher, Parser, Store, WakeUp
+from bot.services.events import PollEvent
 from bot.services.hosts import HostGate
 from bot.services.withdrawals import with_withdrawn
 
@@ -38,17 +39,6 @@ BATCH = 100  # feeds in one claim
 ARCHIVE_PAGES = 5  # N18
 BUSY = (429, 503)  # a server that says so means all of its pages (P11); any other wait is for the one that was asked
 PUSHED_INTERVAL = timedelta(hours=24)  # P20: between polls of a feed whose hub pushes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PollEvent:
-    """How one poll ended, for logs, metrics and `once`."""
-
-    feed: FeedId
-    outcome: str  # new, nothing, failed, lost
-    new: int = 0
-    owed: int = 0
-    error: str | None = None
 
 
 class Intake:

@@ -41,10 +41,10 @@ from bot.core.settle import fails_alone, settle, settle_look_up
 from bot.ports import Clock, Notifier, Store
 from bot.services.crew import Crew
 from bot.services.doubt import ROWS, Doubt
-from bot.services.events import SendEvent as SendEvent
+from bot.services.events import SendEvent
 from bot.services.introducing import Introductions
 from bot.services.leases import LaneLeases
-from bot.services.means import Means as Means
+from bot.services.means import Means
 from bot.services.pacing import service_of
 
 log = logging.getLogger(__name__)

@@ -104,7 +104,7 @@ class Metrics:
             self._unknown.labels(outcome)
 
     def polled(self, outcome: str, *, at: datetime, new: int = 0, owed: int = 0) -> None:
-        """Count a poll; outcomes as in services.intake.PollEvent."""
+        """Count a poll; outcomes as in services.events.PollEvent."""
         self._polls.labels(outcome).inc()
         self._entries.inc(new)
         self._owed.inc(owed)

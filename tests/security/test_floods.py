@@ -15,7 +15,8 @@ from bot.core.model.route import DestinationUid, Route
 from bot.core.render import render_owed
 from bot.core.settle import DeliveryRules
 from bot.core.telling import MAX_DIGESTS_PER_DAY
-from bot.services.outbox import Means, Outbox
+from bot.services.means import Means
+from bot.services.outbox import Outbox
 from bot.services.pacing import Pacer
 from tests.chat_room import Room, RoomClock, feed_of
 

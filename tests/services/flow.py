@@ -13,9 +13,11 @@ from bot.core.model.feed import Feed, FeedId
 from bot.core.model.route import DestinationUid, Route
 from bot.core.render import render_owed
 from bot.core.settle import DeliveryRules
+from bot.services.events import PollEvent, SendEvent
 from bot.services.hosts import HostGate
-from bot.services.intake import Intake, PollEvent
-from bot.services.outbox import Means, Outbox, SendEvent
+from bot.services.intake import Intake
+from bot.services.means import Means
+from bot.services.outbox import Outbox
 from bot.services.pacing import Pacer
 from bot.store.sqlite import SqliteConnection
 from bot.store.sqlite_file import open_sqlite

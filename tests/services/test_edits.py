@@ -18,7 +18,8 @@ from bot.core.render import render_owed
 from bot.core.settle import DeliveryRules
 from bot.notifiers import email_layout, slack_layout
 from bot.notifiers.webhook import to_payload as webhook_payload
-from bot.services.outbox import Means, Outbox
+from bot.services.means import Means
+from bot.services.outbox import Outbox
 from bot.services.pacing import Pacer
 from bot.store.store import Store, open_store
 from tests.edge.notifying import HandClock

@@ -16,9 +16,11 @@ from bot.config.settings import Settings
 from bot.core.model.route import DestinationUid
 from bot.core.render import render_owed
 from bot.ports import Clock, Fetcher, Notifier, Parser
+from bot.services.events import PollEvent, SendEvent
 from bot.services.hosts import HostGate
-from bot.services.intake import Intake, PollEvent
-from bot.services.outbox import Means, Outbox, SendEvent
+from bot.services.intake import Intake
+from bot.services.means import Means
+from bot.services.outbox import Outbox
 from bot.services.pacing import Pace, Pacer
 from bot.services.routing import Routing
 from bot.store.database import Connection, Database

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from bot.core.errors import StoreUnavailable
-from bot.services.intake import PollEvent
+from bot.services.events import PollEvent
 from bot.services.outbox import Outbox
 from bot.store.sqlite import SqliteConnection
 from tests.chaos.simulation.calendar import DAY, HOUR, Calendar
