@@ -4,7 +4,7 @@ discord.py's own client retries behind our back, webhooks even without a nonce (
 """
 
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Collection, Mapping, Set
 from datetime import datetime, timedelta
 from urllib.parse import quote
 
@@ -130,7 +130,7 @@ class DiscordNotifier:
         return Probe(remote_id=id, can_look_up="READ_MESSAGE_HISTORY" not in lacks, why_not=words, name=name)
 
     async def _search(self, channel: str, wanted: Mapping[str, Payload], after: int) -> Mapping[str, Receipt]:
-        me = await self._own_id()
+        sought = _Sought(wanted, me=await self._own_id())
         start, found = after, dict[str, Receipt]()
         for _ in range(PAGES):
             params = {"after": str(after), "limit": str(PAGE)}
@@ -139,8 +139,7 @@ class DiscordNotifier:
             if messages is None:
                 raise LookupUnavailable("Discord's history can't be read")
             for message in messages:
-                same = (key for key, payload in wanted.items() if key not in found and is_same(message, payload, me))
-                if (key := next(same, None)) is not None:
+                if (key := sought.key_of(message, found)) is not None:
                     found[key] = Receipt(remote_ref=_string(message, "id"), remote_id=channel)
             if len(found) == len(wanted):
                 return found
@@ -266,14 +265,28 @@ def snowflake(at: datetime) -> int:
     return max(0, int(at.timestamp() * 1000) - EPOCH_MS) << 22
 
 
-def is_same(message: Json, payload: Payload, me: str) -> bool:
-    """Whether a message in a history is the one that `payload` made."""
-    author = message.get("author")
-    if not isinstance(author, dict) or author.get("id") != me:
-        return False
-    if message.get("nonce") is not None and payload.get("nonce") is not None:
-        return str(message["nonce"]) == str(payload["nonce"])
-    return _words(message) == _words(payload)
+class _Sought:
+    """What is looked for in a history, by what a message there can be known by: a thousand at once after an outage."""
+
+    def __init__(self, wanted: Mapping[str, Payload], *, me: str) -> None:
+        self._me = me
+        nonces = ((key, payload.get("nonce")) for key, payload in wanted.items())
+        self._by_nonce = {str(nonce): key for key, nonce in nonces if nonce is not None}
+        self._named = frozenset(self._by_nonce.values())
+        self._by_words: dict[tuple[str, ...], list[str]] = {}
+        for key, payload in wanted.items():
+            self._by_words.setdefault(_words(payload), []).append(key)
+
+    def key_of(self, message: Json, found: Collection[str]) -> str | None:
+        """Return the key of what made `message`, unless that is `found`; None: nothing that is looked for."""
+        author = message.get("author")
+        if not isinstance(author, dict) or author.get("id") != self._me:
+            return None
+        nonce, alike = message.get("nonce"), self._by_words.get(_words(message), [])
+        if nonce is not None:
+            named = self._by_nonce.get(str(nonce))
+            alike = [named] if named is not None else [key for key in alike if key not in self._named]
+        return next((key for key in alike if key not in found), None)
 
 
 def _words(message: Mapping[str, object]) -> tuple[str, ...]:

@@ -1,5 +1,7 @@
 """Looking for, changing and probing without posting, against a strict local Discord."""
 
+from collections.abc import Mapping
+
 import pytest
 
 from bot.core.errors import (
@@ -9,6 +11,7 @@ from bot.core.errors import (
     MessageRejected,
 )
 from bot.core.model.delivery import DeliveryKind, Options, Owed
+from bot.core.model.message import Payload
 from bot.core.model.route import OnEdit
 from bot.core.render import render_owed
 from bot.notifiers.discord import DiscordNotifier, DiscordWebhookNotifier, user_agent
@@ -50,6 +53,22 @@ async def test_a_digest_is_found_by_its_text(server: DiscordServer, discord: Dis
     receipt = await discord.send(NEWS, payload, KEY)
     assert await discord.find(NEWS, payload, KEY, clock.now()) == receipt
     assert await discord.find(NEWS, discord.to_payload(digest((entry(),))), KEY, clock.now()) is None
+
+
+async def test_of_many_that_look_alike_each_message_is_found_once(
+    server: DiscordServer, discord: DiscordNotifier, clock: HandClock
+) -> None:
+    keys = ("a" * 32, "b" * 32, "c" * 32)
+    wanted = {key: discord.to_payload(message(idem=key)) for key in keys}
+    assert len({str(payload["embeds"]) for payload in wanted.values()}) == 1
+    sent = {key: await discord.send(NEWS, wanted[key], key) for key in keys[:2]}
+
+    async def payloads() -> Mapping[str, Payload]:
+        return wanted
+
+    found = await discord.told(NEWS, set(keys), payloads, clock.now())
+    assert len(found) == 2
+    assert {receipt.remote_ref for receipt in found.values()} == {receipt.remote_ref for receipt in sent.values()}
 
 
 async def test_pages_of_the_history_are_read_to_the_end(
