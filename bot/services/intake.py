@@ -25,6 +25,7 @@ from bot.core.plan import Document, plan_intake, plan_truncated, plan_unchanged
 from bot.ports import Clock, Fetcher, Parser, Store, WakeUp
 from bot.services.events import PollEvent
 from bot.services.hosts import HostGate
+from bot.services.leases import Renewals
 from bot.services.withdrawals import with_withdrawn
 
 log = logging.getLogger(__name__)
@@ -70,9 +71,10 @@ class Intake:
         self._wake = wake
         self._slots = asyncio.Semaphore(polls)
         self._running: set[asyncio.Task[PollEvent]] = set()
-        self._held: dict[int, FeedState] = {}
+        self._leases = Renewals[int](
+            lambda feed_no, epoch, until: store.renew_feed(feed_no, epoch=epoch, until=until), clock, LEASE
+        )
         self._unreleased: dict[int, int] = {}  # feeds whose poll the store could not take, with the lease's epoch
-        self._renewing: asyncio.Task[None] | None = None
         self._stopping = False
 
     # --- the loop ----------------------------------------------------------------------------------------------------
@@ -106,7 +108,6 @@ class Intake:
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
-        self._renew_no_more()
 
     def _start(self, state: FeedState, *, patient: bool = False) -> asyncio.Task[PollEvent]:
         task = asyncio.create_task(self._leased(state, patient=patient), name=f"poll {state.feed.id}")
@@ -124,7 +125,7 @@ class Intake:
     # --- one feed ----------------------------------------------------------------------------------------------------
 
     async def _leased(self, state: FeedState, *, patient: bool) -> PollEvent:
-        self._hold(state)
+        self._leases.hold(state.no, state.epoch)
         try:
             event = await self._poll_in_turn(state, patient=patient)
         except LeaseLost:
@@ -134,32 +135,9 @@ class Intake:
             self._unreleased[state.no] = state.epoch
             event = PollEvent(feed=state.feed.id, outcome="lost", error=str(error))
         finally:
-            if self._held.get(state.no) is state:  # or it is held anew: a clock that was set ahead ends every lease
-                del self._held[state.no]
-            if not self._held:
-                self._renew_no_more()
+            self._leases.let_go(state.no, state.epoch)
         self._observe(event)
         return event
-
-    def _hold(self, state: FeedState) -> None:
-        self._held[state.no] = state
-        if self._renewing is None:
-            self._renewing = asyncio.create_task(self._renew(), name="leases of feeds")
-
-    def _renew_no_more(self) -> None:
-        if self._renewing is not None:
-            self._renewing.cancel()
-            self._renewing = None
-
-    async def _renew(self) -> None:
-        """Renew the leases of all feeds in hand, each third of their time; whose is lost, learns it at its commit."""
-        while True:
-            await self._clock.sleep(LEASE / 3)
-            until = self._clock.now() + LEASE
-            renewals = [self._store.renew_feed(s.no, epoch=s.epoch, until=until) for s in self._held.values()]
-            for failure in await asyncio.gather(*renewals, return_exceptions=True):
-                if isinstance(failure, BaseException) and not isinstance(failure, StoreError):
-                    raise failure
 
     async def _poll_in_turn(self, state: FeedState, *, patient: bool) -> PollEvent:
         async with self.gate.turn(state.feed, polled_url(state), patient=patient) as turn:

@@ -1,7 +1,7 @@
 """The outbox: the one place that sends, and the only retry there is."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -35,7 +35,7 @@ from bot.core.model.delivery import (
     Settlement,
 )
 from bot.core.model.message import Payload
-from bot.core.model.route import OnEdit, edit_form
+from bot.core.model.route import DestinationUid, OnEdit, edit_form
 from bot.core.notices import notices_of
 from bot.core.settle import fails_alone, settle, settle_look_up
 from bot.ports import Clock, Notifier, Store
@@ -73,7 +73,7 @@ class Outbox:
         self.introductions = Introductions(store)
         self._observe = observe
         self._crew = Crew(self._claim, self._work, lanes=lanes, per_service=lanes_per_service)
-        self._leases = LaneLeases(store, clock)
+        self._leases = LaneLeases(store, clock, LEASE)
         self._stopping = False
 
     async def send_due(self) -> int:
@@ -101,7 +101,7 @@ class Outbox:
     async def _work(self, lane: Lane) -> None:
         uid = lane.destination.uid
         try:
-            async with self._leases.held(lane, LEASE):
+            async with self._leases.held(lane):
                 if await self._takes(lane):
                     await self._send_in_order(lane)
         except LeaseLost:
@@ -112,7 +112,7 @@ class Outbox:
 
     async def _takes(self, lane: Lane) -> bool:
         destination, now, rules = lane.destination, self._clock.now(), self.means.rules
-        notifier = self.means.notifiers.get(destination.uid.partition(":")[0])
+        notifier = self._configured(destination.uid)
         if destination.parked is not None:
             return await self.introductions.reopens(destination, notifier, now=now, again=now + rules.probe_every)
         if (why := await self.introductions.meet(destination, notifier)) is not None:
@@ -126,17 +126,14 @@ class Outbox:
             await self.means.pacer.wait(lane.destination.uid)
             if not await self._deliver(lane, lane.owed[0], list(lane.owed[1:])):
                 return
-            left = await self._store.owed(lane.destination.uid, now=self._clock.now(), limit=LANE_ROWS)
-            lane = replace(lane, owed=tuple(left), waiting=lane.waiting - 1)
+            lane = replace(lane, owed=await self._owed(lane.destination.uid), waiting=lane.waiting - 1)
             if await self._is_told(lane):  # what has come meanwhile
                 return
-        owed = await self._bind_digests(lane)
-        if owed is not lane.owed and await self._is_told(
-            replace(lane, owed=tuple(owed))
-        ):  # a digest, too, may have been
+        bound = await self._bind_digests(lane)
+        if bound is not lane and await self._is_told(bound):  # a digest, too, may have been
             return
         # A bundle behind other rows is bound when it has come to the head.
-        queue = [*takewhile(lambda one: not is_for_bundle(one.delivery), owed)]
+        queue = [*takewhile(lambda one: not is_for_bundle(one.delivery), bound.owed)]
         while queue and not self._stopping:
             head = queue.pop(0)
             await self.means.pacer.wait(lane.destination.uid)
@@ -146,7 +143,7 @@ class Outbox:
     async def _is_told(self, lane: Lane) -> bool:
         """R-15; True: the queue is another one now, or must wait."""
         destination, now, doubt = lane.destination, self._clock.now(), self.doubt
-        notifier = self.means.notifiers.get(destination.uid.partition(":")[0])
+        notifier = self._configured(destination.uid)
         if doubt is None or not doubt.may_ask(destination, notifier, now=now):
             return False
         if not doubt.is_about(lane.owed) and not may_bind(lane, now=now, rules=self.means.rules):
@@ -162,20 +159,23 @@ class Outbox:
             rules=self.means.rules,
         )
 
-    async def _bind_digests(self, lane: Lane) -> Sequence[Owed]:
-        """Bind what must be bound before anything is sent; return what is owed now, in order."""
+    async def _bind_digests(self, lane: Lane) -> Lane:
+        """Bind what must be bound before anything is sent; return the lane with what is owed now, or as it was."""
         if not may_bind(lane, now=self._clock.now(), rules=self.means.rules):
-            return lane.owed
-        uid, epoch, bound = lane.destination.uid, lane.destination.epoch, False
+            return lane
+        uid, epoch, is_bound = lane.destination.uid, lane.destination.epoch, False
         while True:
             now = self._clock.now()
             due = await self._store.due_rows(uid, now=now)
             step = next_binding(lane.destination, due, now=now, rules=self.means.rules)
             if step is None:
                 break
-            bound = True
+            is_bound = True
             await self._store.bind_digest(uid, epoch=epoch, digest=step.digest, members=step.members)
-        return await self._store.owed(uid, now=self._clock.now(), limit=LANE_ROWS) if bound else lane.owed
+        return replace(lane, owed=await self._owed(uid)) if is_bound else lane
+
+    async def _owed(self, uid: DestinationUid) -> tuple[Owed, ...]:
+        return tuple(await self._store.owed(uid, now=self._clock.now(), limit=LANE_ROWS))
 
     async def _deliver(self, lane: Lane, owed: Owed, queue: list[Owed]) -> bool:
         """Try the head; True: go on with the next one."""
@@ -185,20 +185,21 @@ class Outbox:
             await self._record(lane.destination, owed, result)
             owed = replace(owed, delivery=replace(owed.delivery, plain=True))
             result = await self._attempt(lane.destination, owed)
-        retry = isinstance(result, RetryAt) and not result.throttled and not result.alone
-        if retry and queue and fails_alone(owed.delivery, now=self._clock.now(), rules=self.means.rules):
+        if isinstance(result, RetryAt) and queue and self._may_fail_alone(owed, result):
             return await self._try_next(lane, owed, result, queue)
         await self._record(lane.destination, owed, result)
         return isinstance(result, Sent | Dead) or (isinstance(result, RetryAt) and result.alone)
 
-    async def _try_next(self, lane: Lane, head: Owed, result: Settlement, queue: list[Owed]) -> bool:
+    def _may_fail_alone(self, owed: Owed, result: RetryAt) -> bool:
+        is_plain_failure = not result.throttled and not result.alone
+        return is_plain_failure and fails_alone(owed.delivery, now=self._clock.now(), rules=self.means.rules)
+
+    async def _try_next(self, lane: Lane, head: Owed, result: RetryAt, queue: list[Owed]) -> bool:
         """R-20: after long failure of the head, the next one tells whether the destination or the head is unwell."""
         following = queue.pop(0)
         second = await self._attempt(lane.destination, following)
         passed = isinstance(second, Sent)
-        if passed and isinstance(result, RetryAt):
-            result = replace(result, alone=True)
-        await self._record(lane.destination, head, result)
+        await self._record(lane.destination, head, replace(result, alone=True) if passed else result)
         await self._record(lane.destination, following, second)  # last: what is unknown is waited for longest
         return passed
 
@@ -295,11 +296,14 @@ class Outbox:
             )
         )
 
-    def _notifier(self, uid: str) -> Notifier:
-        scheme = uid.partition(":")[0]
-        if scheme not in self.means.notifiers:
-            raise DestinationDown(f"{scheme} is not configured: its secret isn't set")
-        return self.means.notifiers[scheme]
+    def _configured(self, uid: DestinationUid) -> Notifier | None:
+        return self.means.notifiers.get(uid.partition(":")[0])
+
+    def _notifier(self, uid: DestinationUid) -> Notifier:
+        notifier = self._configured(uid)
+        if notifier is None:
+            raise DestinationDown(f"{uid.partition(':')[0]} is not configured: its secret isn't set")
+        return notifier
 
 
 def _is_in_place(delivery: Delivery) -> bool:

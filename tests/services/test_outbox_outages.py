@@ -109,7 +109,7 @@ async def test_a_lease_whose_renewal_failed_once_is_renewed_the_next_time(flow: 
     await flow.publish(page, "post 2")
     lane = await flow.store.claim_lane(now=flow.clock.now(), lease=LEASE, limit=1)
     assert lane is not None
-    async with LaneLeases(flow.store, flow.clock).held(lane, LEASE):
+    async with LaneLeases(flow.store, flow.clock, LEASE).held(lane):
         flow.break_store("renew")
         await flow.clock.sleep(LEASE / 2)
         flow.mend_store()
@@ -119,16 +119,16 @@ async def test_a_lease_whose_renewal_failed_once_is_renewed_the_next_time(flow: 
 
 @flows
 async def test_a_lane_that_is_held_anew_stays_held_when_its_former_work_ends(flow: Flow) -> None:
-    leases, page = LaneLeases(flow.store, flow.clock), await flow.follow()
+    leases, page = LaneLeases(flow.store, flow.clock, LEASE), await flow.follow()
     await flow.publish(page, "post 2")
     former = await flow.store.claim_lane(now=flow.clock.now(), lease=LEASE, limit=1)
     flow.clock.shift += timedelta(hours=1)  # somebody sets the clock, and every lease is over
     lane = await flow.store.claim_lane(now=flow.clock.now(), lease=LEASE, limit=1)
     assert former is not None
     assert lane is not None
-    former_work = leases.held(former, LEASE)
+    former_work = leases.held(former)
     await former_work.__aenter__()
-    async with leases.held(lane, LEASE):
+    async with leases.held(lane):
         await former_work.__aexit__(None, None, None)
         await flow.clock.sleep(2 * LEASE)
         assert await flow.store.claim_lane(now=flow.clock.now(), lease=LEASE, limit=1) is None
