@@ -3,6 +3,7 @@
 import re
 from datetime import time, timedelta
 from difflib import get_close_matches
+from email.utils import unquote
 from ipaddress import ip_address, ip_network
 from urllib.parse import SplitResult, urlsplit
 from zoneinfo import ZoneInfo, available_timezones
@@ -233,12 +234,17 @@ def parse_mail_address(text: str) -> str:
 
 
 def parse_mail_from(text: str) -> str:
-    """Read `name@example.org` or `Display Name <name@example.org>`."""
+    """Read `name@example.org` or `Display Name <name@example.org>`; return it so that every reader of mail agrees.
+
+    People write names without the quotes that a comma or a dot in them needs.
+    """
     match = _FROM.fullmatch(text.strip())
     if match is None or not text.isprintable():
         raise ValueError(f'{quoted(text)} is no sender; allowed: "name@example.org" or "Name <name@example.org>"')
-    parse_mail_address((match["address"] or match["bare"]).strip())
-    return text.strip()
+    address = parse_mail_address((match["address"] or match["bare"]).strip())
+    name = unquote((match["name"] or "").strip()).strip()
+    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}" <{address}>' if name else address
 
 
 def parse_contact(text: str) -> str:

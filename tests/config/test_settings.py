@@ -1,6 +1,7 @@
 """What a right configuration means: defaults, values, and the nouns made of them."""
 
 from datetime import time, timedelta
+from email.utils import parseaddr
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,23 @@ def test_a_relative_state_lies_beside_the_configuration(state: str, path: Path |
 def test_the_mail_port_follows_the_security(security: str, port: int) -> None:
     assert read(f'[email]\nsecurity = "{security}"').email.port == port
     assert read(f'[email]\nsecurity = "{security}"\nport = 26').email.port == 26
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("news@example.org", ""),
+        ("<news@example.org>", ""),
+        ("News <news@example.org>", "News"),
+        ("Example, Inc. <news@example.org>", "Example, Inc."),
+        ('"Example, Inc." <news@example.org>', "Example, Inc."),
+        ('The "News" (daily): <news@example.org>', 'The "News" (daily):'),
+        ("a@b.example <news@example.org>", "a@b.example"),
+    ],
+)
+def test_a_senders_name_may_hold_what_mail_has_a_meaning_for(written: str, name: str) -> None:
+    sender = read(f"[email]\nfrom = '{written}'").email.sender
+    assert parseaddr(sender or "") == (name, "news@example.org")
 
 
 def test_a_feed_becomes_the_noun_with_its_secrets() -> None:
