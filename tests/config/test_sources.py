@@ -26,7 +26,7 @@ def test_the_environment_wins_over_the_file_for_any_single_value() -> None:
     )
     assert settings.timezone.key == "America/New_York"
     assert settings.http.address == ("::1", 2)
-    assert (settings.email.port, settings.email.sender) == (2525, "News <a@example.org>")
+    assert (settings.email.port, settings.email.sender) == (2525, '"News" <a@example.org>')
     assert settings.delivery.grace.total_seconds() == 1
     assert settings.log.level == "debug"
     assert (settings.state, settings.sqlite_path) == ("postgresql://u:p@h/d", None)
