@@ -18,6 +18,9 @@ class Crew:
     """Claims lanes while there is room, and again when one has ended.
 
     `claim` is told which services have no room left. Claims that are made together share a commit.
+
+    `fill` looks for what is due, as at each tick. Between two ticks whoever ends passes its room on, if something may
+    wait for it: the last look ended because there was no more room, or it had to leave out a full service.
     """
 
     def __init__(
@@ -34,33 +37,33 @@ class Crew:
         self._per_service = per_service
         self._busy: dict[asyncio.Task[None], str] = {}
         self._filling = asyncio.Lock()
-        self._refill: asyncio.Task[None] | None = None
-        self._is_full = False  # somebody may wait for room
-        self._roomy: set[str] = set()  # services of which somebody has ended since the last look
+        self._passing: asyncio.Task[None] | None = None
+        self._may_wait = False  # something may be due that found no room
+        self._freed: set[str] = set()  # services of which somebody has ended, and whose room nobody has taken yet
         self._left_out: frozenset[str] = frozenset()  # services that the last claim had to pass over
         self._stopping = False
 
     @property
     def is_busy(self) -> bool:
         """Whether somebody works, or is about to."""
-        return bool(self._busy) or self._is_refilling
+        return bool(self._busy) or self._is_passing
 
     async def one_ended(self) -> None:
         """Wait until one of those at work has ended, if there are any."""
         if self._busy:
             await asyncio.wait(self._busy, return_when=asyncio.FIRST_COMPLETED)
-        elif self._refill is not None:
-            await self._refill
+        elif self._passing is not None:
+            await self._passing
 
     @property
-    def _is_refilling(self) -> bool:
-        return self._refill is not None and not self._refill.done()
+    def _is_passing(self) -> bool:
+        return self._passing is not None and not self._passing.done()
 
     async def fill(self) -> int:
         """Start a worker for each lane that finds room; return how many were started. Raises StoreUnavailable."""
         started, more = 0, True
         async with self._filling:
-            self._is_full = True  # whoever ends meanwhile makes room that this may not see
+            self._may_wait = True  # whoever ends meanwhile makes room that this may not see
             while more and not self._stopping and (room := self._room()) > 0:
                 # First one: mostly there is none. To look beside a full service is slow, if many of it are due.
                 found = await self._claim_many(1)
@@ -68,14 +71,14 @@ class Crew:
                     found += await self._claim_many(room - 1)
                 started += len(found)
                 more = bool(found)
-            self._is_full = more or bool(self._left_out)
+            self._may_wait = more or bool(self._left_out)
         return started
 
     async def stop(self, within: timedelta) -> None:
         """Claim nothing more; whoever does not end in time is given up."""
         self._stopping = True
-        if self._refill is not None:
-            await asyncio.wait([self._refill], timeout=within.total_seconds())  # what it claims is at work then
+        if self._passing is not None:
+            await asyncio.wait([self._passing], timeout=within.total_seconds())  # what it claims is at work then
         if self._busy:
             _, late = await asyncio.wait(self._busy, timeout=within.total_seconds())
             for task in late:
@@ -106,21 +109,20 @@ class Crew:
         return frozenset(service for service, count in counts.items() if count >= self._per_service)
 
     def _done(self, task: asyncio.Task[None]) -> None:
-        self._roomy.add(self._busy.pop(task))
+        self._freed.add(self._busy.pop(task))
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("lane worker failed", extra={"lane": task.get_name()}, exc_info=error)
-        if self._is_full and not self._stopping and not self._is_refilling:
-            self._refill = asyncio.create_task(self._refill_all(), name="next lanes")
+        if self._may_wait and not self._stopping and not self._is_passing:
+            self._passing = asyncio.create_task(self._pass_on(), name="next lanes")
 
-    async def _refill_all(self) -> None:
+    async def _pass_on(self) -> None:
+        """Give freed room to the next ones; what is due beside a full service was looked for when it became full."""
         with suppress(StoreUnavailable):  # the next tick says so
             async with self._filling:
-                while self._roomy and self._is_full and not self._stopping:
-                    await self._refill_once()
-
-    async def _refill_once(self) -> None:
-        """Give the room to the next ones; what is due beside a full service was looked for when it became full."""
-        roomy, self._roomy, found = self._roomy, set(), True
-        while found and not self._stopping and roomy - self._full_services() and (room := self._room()) > 0:
-            found = bool(await self._claim_many(room))
-        self._is_full = found or bool(self._left_out)
+                while self._may_wait and (freed := self._freed - self._full_services()) and (room := self._room()) > 0:
+                    if self._stopping:
+                        return
+                    self._freed = set()
+                    found = await self._claim_many(room)
+                    self._freed |= freed if found else set()
+                    self._may_wait = bool(found or self._left_out)
