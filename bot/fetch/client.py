@@ -58,13 +58,14 @@ class HttpFetcher:
         """
         self._clock = clock
         self.configure(contact=contact, limits=limits)
-        self._sessions = Sessions(tls=tls or True, resolver=resolver or ThreadResolver(), limits=limits)
+        self._sessions = Sessions(tls=tls or True, resolver=resolver or ThreadResolver(), keep_alive=limits.keep_alive)
         self._subscribers = subscribers
         self._product = f"feedbell/{VERSION}"
 
     def configure(self, *, contact: str | None, limits: FetchLimits) -> None:
         """Go by these from the next request on."""
         self._limits = limits
+        self._timeout = aiohttp.ClientTimeout(total=None, connect=limits.connect.total_seconds())
         self._contact = f"+{contact}; " if contact else ""
 
     async def close(self) -> None:
@@ -169,7 +170,9 @@ class HttpFetcher:
         for is_second in (False, True):
             is_fresh.set(False)
             try:
-                return await session.request(method, url, headers=headers, data=form, allow_redirects=False)
+                return await session.request(
+                    method, url, headers=headers, data=form, allow_redirects=False, timeout=self._timeout
+                )
             except (aiohttp.ClientError, OSError, ValueError) as error:
                 # A server may close a kept connection in the moment we take it: that says nothing, ask on another one.
                 if is_second or is_fresh.get() or form is not None:

@@ -3,13 +3,13 @@
 import ssl
 from collections.abc import Awaitable
 from contextvars import ContextVar
+from datetime import timedelta
 from typing import Any, Final
 
 import aiohttp
 from aiohttp.abc import AbstractResolver
 
 from bot.fetch.guard import Guard
-from bot.fetch.limits import FetchLimits
 
 # Whether the request that runs in this task got a connection of its own; a kept one may be dead when we take it.
 is_fresh: Final[ContextVar[bool]] = ContextVar("is_fresh", default=False)
@@ -27,10 +27,10 @@ class _Connector(aiohttp.TCPConnector):
 class Sessions:
     """All sessions of one fetcher, opened when first needed."""
 
-    def __init__(self, *, tls: ssl.SSLContext | bool, resolver: AbstractResolver, limits: FetchLimits) -> None:
+    def __init__(self, *, tls: ssl.SSLContext | bool, resolver: AbstractResolver, keep_alive: timedelta) -> None:
         self._tls = tls
         self._resolver = resolver
-        self._limits = limits
+        self._keep_alive = keep_alive.total_seconds()
         self._by_guard: dict[Guard, aiohttp.ClientSession] = {}
 
     def under(self, guard: Guard) -> aiohttp.ClientSession:
@@ -46,20 +46,18 @@ class Sessions:
         await self._resolver.close()
 
     def _open(self, guard: Guard) -> aiohttp.ClientSession:
-        keep_alive = self._limits.keep_alive.total_seconds()
         connector = _Connector(
             ssl=self._tls,
             socket_factory=guard.open_socket,
             resolver=self._resolver,
-            force_close=not keep_alive,
-            keepalive_timeout=keep_alive or None,
+            force_close=not self._keep_alive,
+            keepalive_timeout=self._keep_alive or None,
             limit=0,  # whoever calls bounds how many polls are in flight
         )
         session = aiohttp.ClientSession(
             connector=connector,
             auto_decompress=False,
             cookie_jar=aiohttp.DummyCookieJar(),
-            timeout=aiohttp.ClientTimeout(total=None, connect=self._limits.connect.total_seconds()),
             max_field_size=_MAX_FIELD,
             trust_env=False,  # a proxy named in the environment would connect where our guard can't look (T3)
         )

@@ -1,14 +1,17 @@
 """The fetcher asks as politely as the rules of detection.md say, and tells what it was told."""
 
+import asyncio
 from datetime import timedelta
 
 import pytest
+from aiohttp.abc import ResolveResult
 
 from bot.clock import SystemClock
 from bot.core.errors import FetchError
 from bot.core.model.feed import FeedAuth, Fetched, NotModified, Validators
 from bot.fetch.client import HttpFetcher
-from tests.edge.raw_http import NOTHING, RSS, RawServer, answer, feed_at, fetching
+from bot.fetch.limits import FetchLimits
+from tests.edge.raw_http import NOTHING, RSS, Names, RawServer, answer, feed_at, fetching
 
 
 async def get(page: bytes, known: Validators = NOTHING) -> Fetched | NotModified:
@@ -325,3 +328,19 @@ async def test_subscribers_are_counted_in_the_user_agent() -> None:
         await fetcher.fetch(feed_at(server.url("/feed")), server.url("/feed"), NOTHING)
         await fetcher.close()
     assert "subscribers=7)" in (server.requests[0].header("User-Agent") or "")
+
+
+class Silent(Names):
+    """A name server that never answers."""
+
+    async def resolve(self, host: str, port: int = 0, family: int = 0) -> list[ResolveResult]:
+        await asyncio.Event().wait()
+        return []
+
+
+async def test_a_limit_that_a_reload_changes_holds_from_the_next_request_on() -> None:
+    async with fetching(names=Silent({}), limits=FetchLimits(connect=timedelta(seconds=9))) as fetcher:
+        fetcher.configure(contact=None, limits=FetchLimits(connect=timedelta(milliseconds=50)))
+        async with asyncio.timeout(3):
+            with pytest.raises(FetchError, match="does not answer in time"):
+                await fetcher.fetch(feed_at("http://feeds.example/feed"), "http://feeds.example/feed", NOTHING)
