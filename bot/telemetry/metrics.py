@@ -51,7 +51,7 @@ _GAUGES = (
     ("feeds_failing", "feedbell_feeds_failing", "Feeds whose last poll failed."),
     ("feeds_overdue", "feedbell_feeds_overdue", "Feeds due since three intervals."),
     ("entries", "feedbell_entries", "Entries known."),
-    ("waiting", "feedbell_waiting_deliveries", "Deliveries due or to be retried."),
+    ("waiting", "feedbell_waiting_deliveries", "Deliveries neither sent nor settled otherwise."),
     ("parked", "feedbell_parked_destinations", "Destinations that are parked."),
     ("held", "feedbell_held_deliveries", "Deliveries that wait for a person."),
     ("dead", "feedbell_dead_deliveries", "Deliveries given up in the last 7 days."),
