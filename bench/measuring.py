@@ -33,10 +33,6 @@ def rss_mb(*pids: int) -> float:
     return sum(_status_kb(pid, "VmRSS") for pid in pids or (os.getpid(),)) / 1024
 
 
-def peak_mb(pid: int) -> float:
-    return _status_kb(pid, "VmHWM") / 1024
-
-
 def children_of(pid: int) -> list[int]:
     try:
         tasks = Path(f"/proc/{pid}/task").iterdir()

@@ -38,7 +38,6 @@ MAIL = """email = { host = "127.0.0.1", port = 9, security = "none", from = "bel
 """
 DISCORD = """discord = { api_url = "http://127.0.0.1:9/api/v10" }
 """
-DISCORD_SECRETS = {"FEEDBELL_DISCORD__BOT_TOKEN": "bench.bench.bench"}
 SECRETS = {"FEEDBELL_SLACK__BOT_TOKEN": "xoxb-bench", "FEEDBELL_HTTP__POKE_TOKEN": "poke-token-of-the-bench"}
 
 

@@ -12,7 +12,6 @@ from bot.core.parse.document import parse
 from tests.core.documents import FEEDS, entries, hostile, read_hostile
 
 ROWS = list(hostile())
-MAY_FAIL = ("failed poll", "fails cleanly", "feed fails", "counts as failed", "nothing is posted for the error page")
 
 
 def words_of(entry: ParsedEntry) -> str:

@@ -146,9 +146,6 @@ class Gateway:
         self._frozen.update(self._links)
         return len(self._frozen)
 
-    async def ask_heartbeat(self) -> None:
-        await self._to_all(HEARTBEAT)
-
     async def connect(self, request: web.Request) -> web.StreamResponse:
         """Serve one connection for as long as it lives."""
         socket = web.WebSocketResponse(max_msg_size=4096)  # above 4 KiB Discord closes with 4002

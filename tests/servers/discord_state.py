@@ -21,7 +21,7 @@ PERMISSIONS = {
 }
 NORMAL = sum(PERMISSIONS[name] for name in PERMISSIONS if name not in ("ADMINISTRATOR", "MANAGE_MESSAGES"))
 GUILD, BOT, BOT_ROLE, APPLICATION = "100", "900", "901", "900"
-TEXT, DIRECT, ANNOUNCEMENT, THREAD, FORUM = 0, 1, 5, 11, 15
+TEXT, DIRECT, THREAD, FORUM = 0, 1, 11, 15
 
 
 class DiscordError(Exception):
@@ -142,7 +142,6 @@ class Guild:
         self.messages: list[DiscordMessage] = []
         self.users = {"500", "501"}
         self.closed_to_dms: set[str] = set()
-        self.mentionable_roles: set[str] = set()
         self._last = 0
 
     def add_channel(self, id: str, name: str = "news", *, type: int = TEXT) -> DiscordChannel:

@@ -12,9 +12,8 @@ import gzip
 import hashlib
 import ssl
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from email.utils import formatdate, parsedate_to_datetime
-from pathlib import Path
 
 from aiohttp import web
 
@@ -78,9 +77,6 @@ class FeedServer(LoopbackServer):
         self._changed_at[path] = max(float(int(self.clock())), fresh)
         self.note("serve", path=path, documents=len(documents))
         return self.url + path
-
-    def serve_file(self, path: str, file: Path, **more: object) -> str:
-        return self.serve(path, replace(Document(body=file.read_bytes()), **more))  # type: ignore[arg-type]
 
     def case_url(self, case: str, *, good: bytes | None = None) -> str:
         """Return the URL of a hostile behaviour; where the case ends well, `good` is what comes."""

@@ -109,10 +109,6 @@ class VirtualClock(SystemClock):
     async def wait(self, event: asyncio.Event, at_most: timedelta) -> bool:
         return await super().wait(event, at_most * self.idle)
 
-    def elapsed_at(self, wall: datetime) -> float:
-        """When, by the loop's time, the wall clock will show `wall` if nobody sets it."""
-        return (wall - self._start - self.shift).total_seconds()
-
 
 def run_virtually(work: Callable[[VirtualLoop], Coroutine[Any, Any, T]]) -> T:
     """Run `work` to its end in a loop of its own."""

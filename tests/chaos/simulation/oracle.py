@@ -6,7 +6,6 @@ from zlib import crc32
 
 from tests.chaos.simulation.publishing import Post
 
-LATE_AFTER = 15 * 60.0
 LONGEST_DIGEST = 26 * 3600.0
 MOST_COMPLAINTS = 50
 
