@@ -237,18 +237,22 @@ def _slid_in(
 
 
 def _beyond_the_oldest(items: Sequence[Item], *, oldest_first: bool) -> dict[int, datetime]:
-    """Unknown items that stand past all known ones and are dated before each of them."""
+    """Unknown items that stand past all known ones and are dated before each of them.
+
+    One of the oldest day may be as old as they are; where all have one date, no date says which is older.
+    """
     known = {position: item for position, item in enumerate(items) if item.stored is not None}
     if not known:
         return {}
-    first = min((item.published for item in known.values() if item.published is not None), default=None)
+    dates = [item.published for item in known.values() if item.published is not None]
+    first, tells = min(dates, default=None), len(set(dates)) > 1
     edge = min(known) if oldest_first else max(known)
     return {
         position: item.published
         for position, item in enumerate(items)
         if (position < edge if oldest_first else position > edge)
         and item.published is not None
-        and (first is None or item.published <= first)
+        and (first is None or item.published < first or (tells and item.published == first))
     }
 
 

@@ -1,25 +1,37 @@
 """Dates as feeds write them -> aware datetimes; None where a date is wrong or ambiguous, never a guess."""
+# ruff: noqa: RUF001 - months are spelled in their own scripts
 
 import re
 from datetime import UTC, datetime, timedelta, timezone
 from typing import NamedTuple
 
 _MONTHS = (
-    "jan januar january janvier janv enero ene gennaio gen janeiro januari sty stycznia янв января tammikuuta",
-    "feb februar february fevrier fevr fev febrero febbraio fevereiro februari lutego lut фев февр февраля helmikuuta",
-    "mar mars march marz maerz mrz mär marzo março marco maart marca мар марта maaliskuuta mrt",
-    "apr april avril avr abril abr aprile kwietnia kwi апр апреля huhtikuuta",
-    "may mai mayo mag maggio maio mei maja май мая toukokuuta",
-    "jun june juin juni junio giu giugno junho czerwca cze июн июня kesakuuta",
-    "jul july juil juillet juli julio lug luglio julho lipca lip июл июля heinakuuta",
-    "aug august aout agosto ago augustus sierpnia sie авг августа elokuuta",
-    "sep sept september septembre septiembre settembre set setembro wrzesnia wrz сен сент сентября syyskuuta",
-    "oct october octobre octubre ottobre ott outubro out okt oktober pazdziernika paz окт октября lokakuuta",
-    "nov november novembre noviembre novembro listopada lis ноя нояб ноября marraskuuta",
-    "dec december decembre diciembre dicembre dic dezembro dez dezember des desember grudnia gru дек декабря",
+    "jan januar january janvier janv enero ene gennaio gen janeiro januari sty stycznia янв января tammikuuta"
+    " oca ocak ledna leden січ січня ιαν ιανουαριου ian ianuarie",
+    "feb februar february fevrier fevr fev febrero febbraio fevereiro februari lutego lut фев февр февраля helmikuuta"
+    " sub subat unora unor лют лютого φεβ φεβρουαριου februarie febr",
+    "mar mars march marz maerz mrz mär marzo março marco maart marca мар марта maaliskuuta mrt"
+    " mart brezna brezen бер березня μαρ μαρτιου martie maret",
+    "apr april avril avr abril abr aprile kwietnia kwi апр апреля huhtikuuta"
+    " nis nisan dubna duben кві квіт квітня απρ απριλιου aprilie",
+    "may mai mayo mag maggio maio mei maja май мая toukokuuta mayis kvetna kveten тра трав травня μαι μαιου",
+    "jun june juin juni junio giu giugno junho czerwca cze июн июня kesakuuta"
+    " haz haziran cervna cerven чер черв червня ιουν ιουνιου iun iunie",
+    "jul july juil juillet juli julio lug luglio julho lipca lip июл июля heinakuuta"
+    " tem temmuz cervence cervenec лип липня ιουλ ιουλιου iul iulie",
+    "aug august aout agosto ago augustus sierpnia sie авг августа elokuuta"
+    " agustos srpna srpen сер серп серпня αυγ αυγουστου agu agustus",
+    "sep sept september septembre septiembre settembre set setembro wrzesnia wrz сен сент сентября syyskuuta"
+    " eyl eylul zari вер верес вересня σεπ σεπτεμβριου septembrie",
+    "oct october octobre octubre ottobre ott outubro out okt oktober pazdziernika paz окт октября lokakuuta"
+    " eki ekim rijna rijen жов жовт жовтня οκτ οκτωβριου octombrie",
+    "nov november novembre noviembre novembro listopada lis ноя нояб ноября marraskuuta"
+    " kas kasim listopadu лис лист листопада νοε νοεμβριου noi noiembrie",
+    "dec december decembre diciembre dicembre dic dezembro dez dezember des desember grudnia gru дек декабря"
+    " ara aralik prosince prosinec гру груд грудня δεκ δεκεμβριου decembrie",
 )
 _MONTH = {name: number for number, names in enumerate(_MONTHS, 1) for name in names.split()}
-_ACCENTS = str.maketrans("éèêûúäáñńśźżó", "eeeuuaannszzo")
+_ACCENTS = str.maketrans("éèêěûúůüäáñńśşźżžóčříýğıάέίόύϊΐ", "eeeeuuuuaannsszzzocriygiαειουιι")
 
 # Hours from UTC of the names that senders use (RFC 822 and the common ones of the rest of the world).
 _ZONES = {
@@ -35,7 +47,11 @@ _ZONES = {
 }  # fmt: skip
 
 _TIME = r"(?P<h>\d{1,2})[:.h](?P<mi>\d{2})(?:[:.](?P<s>\d{1,2})(?:[.,]\d+)?)?\s*(?P<ap>[ap]\.?m\.?)?"
-_ZONE = r"\s*(?P<z>[A-Za-z]{1,5}\b(?:\s*[+-]\d{2}:?\d{2})?|(?:GMT|UTC)?\s*[+-]\d{1,2}(?::?\d{2})?)?(?:\s*\([^)]*\))?"
+_ZONE = (
+    r"\s*(?P<z>[A-Za-z]{1,5}\b(?:\s*[+-]\d{2}:?\d{2})?|(?:GMT|UTC)?\s*[+-]\d{1,2}(?::?\d{2})?)?"
+    # A name beside the offset says nothing new: "+0000 UTC" of Go, "(CEST)", "[Europe/Berlin]" of Java.
+    r"(?:(?<=\d)\s+[A-Za-z]{1,5})?(?:\s*[(\[][^)\]]*[)\]])?"
+)
 _CLOCK = _TIME + _ZONE
 _WEEKDAY = r"(?:[^\W\d_]{2,12}\.?(?:[\s,]+|(?=\d)))?"
 _NAME = r"(?P<mon>[^\W\d_]{3,13})\.?"
@@ -46,7 +62,7 @@ def _form(day: str, clock: str) -> re.Pattern[str]:
     return re.compile(f"{day}(?:{clock})?\\Z", re.IGNORECASE)
 
 
-_ISO = _form(r"(?P<y>\d{4})-(?P<m>\d{1,2})(?:-(?P<d>\d{1,2}))?", r"[T ]\s*" + _CLOCK)
+_ISO = _form(_WEEKDAY + r"(?P<y>\d{4})-(?P<m>\d{1,2})(?:-(?P<d>\d{1,2}))?", r"[T ]\s*" + _CLOCK)
 _COMPACT = _form(r"(?P<y>\d{4})(?P<m>\d{2})(?P<d>\d{2})", r"T?(?P<h>\d{2}):?(?P<mi>\d{2}):?(?P<s>\d{2})" + _ZONE)
 _RFC822 = _form(
     _WEEKDAY + r"(?P<d>\d{1,2})(?:st|nd|rd|th|º)?[.\s-]+(?:de\s+)?" + _NAME + r",?[\s-]+(?:de\s+)?(?P<y>\d{4}|\d{2})",
@@ -66,6 +82,7 @@ _CJK = _form(
 )
 _FORMS = (_RFC822, _ISO, _COMPACT, _MONTH_FIRST, _ASCTIME, _YEAR_FIRST, _SLASHED, _DAY_FIRST, _CJK)
 _OFFSET = re.compile(r"(?:GMT|UTC|[A-Za-z]{1,5})?\s*([+-])(\d{1,2})(?::?(\d{2}))?\Z", re.IGNORECASE)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MAX_DATE = 100  # characters; longer ones are no dates
 
 
@@ -99,7 +116,7 @@ def _moment(parts: dict[str, str | None]) -> When | None:
         at = (midnight + clock).astimezone(UTC)
     except (ValueError, OverflowError):
         return None
-    if at.year == 1:  # the zero date of Go and .NET: a generator's word for "none"
+    if at.year == 1 or at == _EPOCH:  # the zero dates of Go and .NET, and of Unix: a generator's word for "none"
         return None
     return When(at, has_time=bool(clock))
 

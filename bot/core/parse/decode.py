@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from bot.core.errors import NotAFeed
 
+MAX_BEFORE = 4_000  # bytes in which an XML declaration is looked for
 MAX_UNPACKED = 20_000_000  # bytes; the same limit that the fetcher keeps for Content-Encoding
 
 _BOMS = (
@@ -18,7 +19,9 @@ _BOMS = (
 )
 # The first character of a document is "<" or "{": its zero bytes give wide encodings away without a BOM.
 _WIDE = ((b"<\0\0\0", "utf-32-le"), (b"\0\0\0<", "utf-32-be"), (b"<\0", "utf-16-le"), (b"\0<", "utf-16-be"))
-_DECLARED = re.compile(rb"""^\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']\s*([A-Za-z0-9._:-]{1,40})""")
+# A comment or a script's warning may stand before the declaration, which is then no declaration by the letter.
+_DECLARED = re.compile(rb"""<\?xml\s[^>]{0,200}?encoding\s*=\s*["']\s*([A-Za-z0-9._:-]{1,40})""")
+_ROOT = re.compile(rb"<(?:\w{1,40}:)?(?:rss|feed|rdf|channel)[\s>]", re.IGNORECASE)
 _CHARSET = re.compile(r"""charset\s*=\s*["']?\s*([A-Za-z0-9._:-]{1,40})""", re.IGNORECASE)
 # Labels whose senders mean the larger set (WHATWG encoding standard); Python takes them by the letter.
 _MEANT = {
@@ -130,7 +133,8 @@ def _from_header(content_type: str | None) -> str | None:
 
 
 def _from_declaration(body: bytes) -> str | None:
-    match = _DECLARED.match(body[:400])
+    root = _ROOT.search(body, 0, MAX_BEFORE)
+    match = _DECLARED.search(body, 0, root.start() if root else MAX_BEFORE)
     name = _known(match.group(1).decode("ascii")) if match else None
     # The declaration was readable byte by byte, so a wide encoding it names is a lie.
     return None if name and name.startswith(("utf-16", "utf-32")) else name
@@ -138,7 +142,8 @@ def _from_declaration(body: bytes) -> str | None:
 
 def _known(label: str) -> str | None:
     try:
-        name = codecs.lookup(label).name
+        # "x-sjis", "x-gbk": labels of old browsers.
+        name = codecs.lookup(re.sub("^x-", "", label, flags=re.IGNORECASE)).name
     except (LookupError, ValueError):
         return None
     if not _REAL.match(name):  # Python's text transforms, and UTF-7, which hides markup

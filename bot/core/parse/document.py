@@ -9,12 +9,12 @@ from bot.core.parse.cut import Outline, kept, outline, stands_elsewhere, without
 from bot.core.parse.dates import When, parse_date
 from bot.core.parse.decode import Charset, charset_of, decode, unpacked
 from bot.core.parse.fields import Written, read_item
-from bot.core.parse.head import Head, read_head
+from bot.core.parse.head import Head, name_of, read_head
 from bot.core.parse.jsonfeed import read_json
 from bot.core.parse.library import MAX_BODY, Bodies, Body, read_bodies
 from bot.core.parse.limits import MAX_ENTRIES, pick
 from bot.core.parse.scan import Scan, scan
-from bot.core.text.characters import cut_text, one_line
+from bot.core.text.characters import cut_text
 from bot.core.text.links import http_url
 from bot.core.text.markup import plain_text
 
@@ -92,7 +92,7 @@ def _entry(written: Written, body: Body, head: Head, *, url: str) -> ParsedEntry
         content_html=body.content_html,
         text=cut_text(plain_text(summary) or plain_text(body.content_html), MAX_TEXT),
         categories=written.categories,
-        author=one_line(body.author or "") or head.author,
+        author=name_of(body.author or "") or head.author,
         image=http_url(body.image, url),
         published=published.at if published else None,
         updated=updated.at if updated else None,

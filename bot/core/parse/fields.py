@@ -4,7 +4,9 @@ import html
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
+from bot.core.parse.dates import parse_date
 from bot.core.parse.scan import Element, Item, Scan
 from bot.core.text.characters import cut_line, one_line
 from bot.core.text.links import http_url
@@ -28,7 +30,6 @@ class Written:
 
     guid: str | None
     link: str | None
-    link_raw: str | None
     title: str
     categories: tuple[str, ...]
     published: str
@@ -43,17 +44,15 @@ def read_item(scan: Scan, item: Item, *, url: str) -> Written:
         by_name.setdefault(child.name, []).append(child)
     atom = scan.kind == "atom"
     guid = _guid(scan, item, by_name)
-    raw, base = _link_atom(scan, by_name.get("link", [])) if atom else _link_rss(scan, by_name)
-    base = base or item.base
-    link = http_url(raw, _base(base, url))
+    links = _links_atom(scan, by_name.get("link", [])) if atom else _links_rss(scan, by_name)
+    resolved = (http_url(raw, _base(base or item.base, url)) for raw, base in links)
     return Written(
         guid=guid,
-        link=link,
-        link_raw=raw,
+        link=next((link for link in resolved if link), None),
         title=_title(scan, by_name),
         categories=_categories(scan, item.children),
-        published=_first_text(scan, by_name, _PUBLISHED_ATOM if atom else _PUBLISHED_RSS),
-        updated=_first_text(scan, by_name, _UPDATED_ATOM if atom else _UPDATED_RSS),
+        published=_date(scan, by_name, _PUBLISHED_ATOM if atom else _PUBLISHED_RSS),
+        updated=_date(scan, by_name, _UPDATED_ATOM if atom else _UPDATED_RSS),
         description=None if atom else _description(scan, by_name.get("description", [])),
     )
 
@@ -115,38 +114,38 @@ def _guid(scan: Scan, item: Item, by_name: dict[str, list[Element]]) -> str | No
     return decode_references(about).strip(XML_SPACE)[:MAX_GUID] or None if scan.kind == "rdf" else None
 
 
-def _link_rss(scan: Scan, by_name: dict[str, list[Element]]) -> tuple[str | None, str | None]:
+_Link: TypeAlias = tuple[str, str | None]  # as written, and the xml:base in force
+
+
+def _links_rss(scan: Scan, by_name: dict[str, list[Element]]) -> Iterator[_Link]:
+    """What may be the link, best first: the next one counts where one leads nowhere (`javascript:`, "n/a")."""
     for element in by_name.get("link", []):
         if text := text_of(inner(scan, element)).strip(XML_SPACE):
-            return text, element.base
-        if href := _attribute(element, "href"):
-            return href, element.base
-    raw, base = _link_atom(scan, by_name.get("atom:link", []))
-    if raw:
-        return raw, base
+            yield text, element.base
+    yield from _links_atom(scan, [*by_name.get("link", []), *by_name.get("atom:link", [])])
     for element in by_name.get("guid", []):
         text = text_of(inner(scan, element)).strip(XML_SPACE)
         # A guid is a permalink unless it says that it is none; without saying so only a URL is believed.
         said = _attribute(element, "ispermalink").lower()
         if said != "false" and (http_url(text) or (said == "true" and text.startswith("/"))):
-            return text, element.base
-    return None, None
+            yield text, element.base
 
 
-def _link_atom(scan: Scan, links: list[Element]) -> tuple[str | None, str | None]:
-    """The first alternate link, an HTML one before others."""
-    best: tuple[int, str, str | None] | None = None
-    for element in links:
-        href = _attribute(element, "href")
-        if not href or (_attribute(element, "rel") or "alternate").lower().rpartition("/")[2] != "alternate":
-            continue
-        rank = 0 if (_attribute(element, "type") or "text/html").lower() in _PAGES else 1
-        if best is None or rank < best[0]:
-            best = (rank, href, element.base)
-    if best is not None:
-        return best[1], best[2]
-    bare = next((e for e in links if not e.attributes and text_of(inner(scan, e)).strip()), None)
-    return (text_of(inner(scan, bare)).strip(XML_SPACE), bare.base) if bare else (None, None)
+def _links_atom(scan: Scan, links: list[Element]) -> list[_Link]:
+    """The alternate links, HTML ones before others; without any, the text of a link that says nothing else."""
+    ranked = [
+        ((_attribute(element, "type") or "text/html").lower() not in _PAGES, (href, element.base))
+        for element in links
+        if (href := _attribute(element, "href")) and _is_alternate(element)
+    ]
+    if ranked:
+        return [link for _, link in sorted(ranked, key=lambda pair: pair[0])]
+    texts = ((text_of(inner(scan, e)).strip(XML_SPACE), e.base) for e in links if not e.attributes)
+    return [link for link in texts if link[0]]
+
+
+def _is_alternate(link: Element) -> bool:
+    return (_attribute(link, "rel") or "alternate").lower().rpartition("/")[2] == "alternate"
 
 
 _PAGES = frozenset(["text/html", "application/xhtml+xml"])
@@ -188,19 +187,18 @@ def _categories(scan: Scan, children: list[Element]) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for element in children:
         if element.name in ("category", "dc:subject", "atom:category"):
-            term = _attribute(element, "term") or text_of(inner(scan, element)[:2_000])
-            term = one_line(term)
+            named = _attribute(element, "term") or text_of(inner(scan, element)[:2_000])
+            term = one_line(named) or one_line(_attribute(element, "label"))
             if term and len(found) < MAX_CATEGORIES:
                 found.setdefault(term)
     return tuple(found)
 
 
-def _first_text(scan: Scan, by_name: dict[str, list[Element]], names: tuple[str, ...]) -> str:
-    for name in names:
-        for element in by_name.get(name, []):
-            if text := text_of(inner(scan, element)[:500]).strip(XML_SPACE):
-                return text
-    return ""
+def _date(scan: Scan, by_name: dict[str, list[Element]], names: tuple[str, ...]) -> str:
+    """The first of these elements that can be read as a date; where none can, the first that says anything."""
+    elements = (element for name in names for element in by_name.get(name, []))
+    texts = [text for e in elements if (text := text_of(inner(scan, e)[:500]).strip(XML_SPACE))]
+    return next((text for text in texts if len(texts) == 1 or parse_date(text)), texts[0] if texts else "")
 
 
 def _description(scan: Scan, elements: list[Element]) -> str | None:

@@ -59,10 +59,14 @@ def _author(scan: Scan, first: dict[str, Element]) -> str | None:
     """Who writes the feed: an item without an author is theirs. Addresses are not names."""
     if scan.kind == "atom":
         name = _NAME.search(inner(scan, first["author"])[:4_000]) if "author" in first else None
-        return cut_line(one_line(text_of(name.group(1))), MAX_AUTHOR) or None if name else None
+        return name_of(text_of(name.group(1))) or None if name else None
     texts = (_text(scan, first, name) for name in ("managingeditor", "itunes:author", "dc:creator"))
-    names = (one_line(_ADDRESS.sub("", text)).strip("()<>,; ") for text in texts)
-    return next((cut_line(name, MAX_AUTHOR) for name in names if name), None)
+    return next((name for name in map(name_of, texts) if name), None)
+
+
+def name_of(author: str) -> str:
+    """Return the name in what a feed says of an author; an address is none, and nobody's to hand on."""
+    return cut_line(one_line(_ADDRESS.sub("", author)).strip('()<>,;" '), MAX_AUTHOR)
 
 
 def _links(scan: Scan, url: str) -> Iterator[tuple[str, str]]:

@@ -24,7 +24,7 @@ MAX_TITLE = 1_000
 def read_json(text: str, *, url: str) -> ParsedFeed:
     """Return the feed in `text`; raises NotAFeed for other JSON. A cut-off one is an empty, truncated feed."""
     try:
-        document: JsonValue = json.loads(text, parse_int=_integer, parse_constant=lambda _: None)
+        document: JsonValue = json.loads(text, strict=False, parse_int=_integer, parse_constant=lambda _: None)
     except (ValueError, RecursionError) as error:
         if _LOOKS_LIKE_ONE.search(text[:100_000]) and not text.rstrip().endswith("}"):
             return ParsedFeed(items=(), truncated=True)
@@ -58,7 +58,7 @@ def _entry(item: Mapping[str, JsonValue], *, url: str, author: str | None) -> Pa
         guid=_id(item.get("id")),
         link=link,
         enclosure=next((found for part in enclosures if (found := _link(part.get("url"), url))), None),
-        title=cut_line(title_text(_word(item.get("title"))[: 20 * MAX_TITLE], markup=False), MAX_TITLE),
+        title=cut_line(title_text(_words(item.get("title"))[: 20 * MAX_TITLE], markup=False), MAX_TITLE),
         summary_html=summary,
         content_html=content,
         text=plain_text(summary) or plain_text(content),
@@ -86,8 +86,7 @@ def _id(value: JsonValue) -> str | None:
     """An id as a string; numbers are common, and mean their digits (the specification says to coerce)."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         value = int(value)
-    text = str(value) if isinstance(value, int | float) and not isinstance(value, bool) else _word(value)
-    return text.strip(XML_SPACE)[:MAX_GUID] or None
+    return _words(value).strip(XML_SPACE)[:MAX_GUID] or None
 
 
 def _author(holder: Mapping[str, JsonValue]) -> str | None:
@@ -115,6 +114,11 @@ def _list(value: JsonValue) -> list[JsonValue]:
 
 def _word(value: JsonValue) -> str:
     return value.encode("utf-8", "replace").decode("utf-8") if isinstance(value, str) else ""
+
+
+def _words(value: JsonValue) -> str:
+    """A string, or a number as its digits: a generator that knows types makes the title "2026" one."""
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else _word(value)
 
 
 def _integer(digits: str) -> int | str:

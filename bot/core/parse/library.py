@@ -42,6 +42,10 @@ class _Text(str):
 
 feedparser.api.PREFERRED_XML_PARSERS.clear()  # a driver of long ago, which each parse would look for on the disk
 feedparser.api.StrictFeedParser.decode_entities = lambda _, element, data: _Text(data)  # called just before
+# The words below a picture are no summary of the entry; feedparser lets the last one win over the author's own.
+_CAPTION = "media_description"
+feedparser.mixin._FeedParserMixin._start_media_description = lambda self, _: self.push(_CAPTION, True)
+feedparser.mixin._FeedParserMixin._end_media_description = lambda self: self.pop(_CAPTION)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +181,7 @@ def _body(entry: Mapping[str, Any]) -> Body:
     contents = [part for part in entry.get("content", []) if part.get("value")]
     content = "\n".join(_as_html(part) for part in contents if _is_readable(part))
     detail = entry.get("summary_detail") or {}
-    summary = entry.get("summary", "") or ""
+    summary = entry.get("summary", "") or ("" if contents else entry.get(_CAPTION, ""))
     return Body(
         summary_html=_as_html({"type": detail.get("type", "text/html"), "value": summary})[:MAX_BODY],
         content_html=content[:MAX_BODY],
@@ -193,7 +197,8 @@ def _is_readable(part: Mapping[str, Any]) -> bool:
 
 
 def _as_html(part: Mapping[str, Any]) -> str:
-    value = str(part.get("value") or "")
+    # What feedparser makes of an XHTML `<br/>`; to a reader of HTML that is two of them.
+    value = str(part.get("value") or "").replace("<br></br>", "<br>")
     return html.escape(value, quote=False) if part.get("type") == "text/plain" else value
 
 

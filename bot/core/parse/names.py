@@ -1,37 +1,37 @@
 """Element names as one spelling: the core of RSS and Atom bare, modules by their usual prefix."""
 
+# Namespaces without what senders get wrong: the scheme, and a slash or "#" at the end.
 _CORE = (
-    "http://backend.userland.com/rss",
-    "http://blogs.law.harvard.edu/tech/rss",
-    "http://purl.org/rss/1.0/",
-    "http://my.netscape.com/rdf/simple/0.9/",
-    "http://purl.org/rss/2.0/",
-    "http://purl.org/net/rss1.1#",
+    "backend.userland.com/rss",
+    "blogs.law.harvard.edu/tech/rss",
+    "purl.org/rss/1.0",
+    "my.netscape.com/rdf/simple/0.9",
+    "purl.org/rss/2.0",
+    "purl.org/net/rss1.1",
 )
-_ATOM = ("http://www.w3.org/2005/atom", "http://purl.org/atom/ns#")
+_IN_CORE = "/modules/"  # below the address of RSS 1.0, but names of their own
 _MODULES = {
-    "http://purl.org/dc/elements/1.1/": "dc",
-    "http://purl.org/dc/elements/1.0/": "dc",
-    "http://purl.org/dc/terms/": "dcterms",
-    "http://purl.org/rss/1.0/modules/content/": "content",
-    "http://purl.org/rss/1.0/modules/syndication/": "sy",
-    "http://search.yahoo.com/mrss": "media",
-    "http://search.yahoo.com/mrss/": "media",
-    "http://www.itunes.com/dtds/podcast-1.0.dtd": "itunes",
-    "http://www.w3.org/1999/02/22-rdf-syntax-ns#": "rdf",
-    "http://www.w3.org/1999/xhtml": "xhtml",
-    "http://purl.org/syndication/history/1.0": "fh",
+    "www.w3.org/2005/atom": "atom",
+    "purl.org/atom/ns": "atom",
+    "purl.org/dc/elements/1.1": "dc",
+    "purl.org/dc/elements/1.0": "dc",
+    "purl.org/dc/terms": "dcterms",
+    "purl.org/rss/1.0/modules/content": "content",
+    "purl.org/rss/1.0/modules/syndication": "sy",
+    "search.yahoo.com/mrss": "media",
+    "www.itunes.com/dtds/podcast-1.0.dtd": "itunes",
+    "www.w3.org/1999/02/22-rdf-syntax-ns": "rdf",
+    "www.w3.org/1999/xhtml": "xhtml",
+    "purl.org/syndication/history/1.0": "fh",
 }
 
 
 def module_of(uri: str) -> str:
     """Return the usual prefix of a namespace: "" for the core of RSS, "atom" for Atom, "?" for an unknown one."""
-    lower = uri.strip().lower()
-    if not lower or lower.startswith(_CORE):
+    bare = uri.strip().lower().removeprefix("https://").removeprefix("http://").rstrip("/#")
+    if not bare or (bare.startswith(_CORE) and _IN_CORE not in bare):
         return ""
-    if lower in _ATOM:
-        return "atom"
-    return _MODULES.get(lower, "?")
+    return _MODULES.get(bare, "?")
 
 
 def canonical(raw: str, scope: dict[str, str], core: str) -> str:

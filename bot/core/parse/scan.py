@@ -86,7 +86,9 @@ class _Open:
 def scan(text: str) -> Scan:
     """Return the parts of `text`; raises NotAFeed if it has no root of RSS, RDF or Atom."""
     at = _root(text, 0)
-    if at < 0 and (buried := _BURIED_ROOT.search(text)):
+    if at >= 0:  # whatever the comments before it speak of
+        return _Walk(text, at).run()
+    if buried := _BURIED_ROOT.search(text):
         at = _root(text, buried.start())
     page = _PAGE.search(text, 0, at if at >= 0 else len(text))
     if page is not None:

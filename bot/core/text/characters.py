@@ -82,7 +82,8 @@ def _joiner(text: str, match: re.Match[str]) -> str:
     if not before:
         return ""
     if char in (ZWNJ, ZWJ):
-        return char if after and _joins(before, after) else ""
+        # At the end of a word, too, a virama and a joiner make another letter: the chillus of Malayalam.
+        return char if (after and _joins(before, after)) or (char == ZWJ and unicodedata.combining(before) == 9) else ""
     return char if not before.isspace() and before not in (ZWNJ, ZWJ) else ""
 
 

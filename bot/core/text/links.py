@@ -9,6 +9,7 @@ _UNSAFE = re.compile(
     "[\x00-\x20\x7f-\xa0\u00ad\u034f\u061c\u115f-\u1160\u180e\u200b-\u200f\u2028-\u202f"
     "\u2060-\u206f\u3000\u3164\ufeff\ufff9-\uffff\ud800-\udfff<>\"'\\\\^`{|}]"
 )
+_AROUND = " \t\r\n\x0b\x0c\u00a0\u200b\ufeff"  # what editors leave at the ends of what is pasted
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _HOST_IN_TEXT = re.compile(r"(?:https?://|www\.|@)?((?:[\w-]+\.)+[^\W\d_]{2,24})(?![\w-])", re.IGNORECASE)
 
@@ -23,7 +24,7 @@ def http_url(raw: str | None, base: str | None = None) -> str | None:
     Dangerous characters are percent-encoded, user names are refused: `https://good@evil` reads
     as good and leads to evil. A relative one is resolved against `base`, if that is given.
     """
-    url = (raw or "").strip(" \t\r\n\x0b\x0c")
+    url = (raw or "").strip(_AROUND)
     if not url or len(url) > MAX_URL:
         return None
     if not _SCHEME.match(url) or "://" not in url[:12]:
