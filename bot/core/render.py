@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from itertools import groupby
 
 from bot.core.model.delivery import Delivery, DeliveryKind, Owed
 from bot.core.model.entry import Entry
@@ -258,17 +257,18 @@ def _notice(delivery: Delivery) -> Message:
 
 
 def _sections(cards: Sequence[Card]) -> tuple[Section, ...]:
-    """A section for each first tag, where there are several and the entries of each stand together.
-
-    Else one without a heading: oldest first goes before grouping, in a digest as in single messages.
-    """
-    runs = [(tag, tuple(run)) for tag, run in groupby(cards, key=lambda card: card.tags[0] if card.tags else "")]
-    if len(runs) < 2 or len({tag for tag, _ in runs}) < len(runs):
+    """Group by first tag, in order of appearance, where there are several; each card stands once."""
+    by_tag: dict[str, list[Card]] = {}
+    for card in cards:
+        by_tag.setdefault(card.tags[0] if card.tags else "", []).append(card)
+    if len(by_tag) < 2:
         return (Section(heading="", cards=tuple(cards)),)
-    return tuple(
-        Section(heading=tag or "other", cards=tuple(replace(card, tags=card.tags[1:]) for card in run))
-        for tag, run in runs
-    )
+    untagged = by_tag.pop("", [])
+    sections = [
+        Section(heading=tag, cards=tuple(replace(card, tags=card.tags[1:]) for card in tagged))
+        for tag, tagged in by_tag.items()
+    ]
+    return (*sections, Section(heading="other", cards=tuple(untagged))) if untagged else tuple(sections)
 
 
 def _mentions(delivery: Delivery) -> tuple[Mention, ...]:

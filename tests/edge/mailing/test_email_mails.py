@@ -108,11 +108,11 @@ def test_the_mails_of_a_feed_make_one_thread_and_a_correction_answers_its_mail()
 
 
 def test_a_digest_reads_well_in_text_and_html() -> None:
-    entries = (entry(), entry(title="Two", link=None), entry(title="Three", tags=("roce",)))
+    entries = (entry(), entry(title="Two", tags=("roce",)), entry(title="Three", link=None))
     mail = parsed(digest(entries, options=Options(heading="daily digest")))
     assert str(mail["Subject"]) == "Daily digest · 3 entries"
     text = body(mail, "plain")
-    assert text.index("== bgp ==") < text.index("Two") < text.index("== roce ==") < text.index("Three")
+    assert text.index("== bgp ==") < text.index("Three") < text.index("== roce ==") < text.index("Two")
     assert "<h2" in body(mail, "html")
 
 
