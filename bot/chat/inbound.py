@@ -1,4 +1,4 @@
-"""Requests that come twice: repeated by the service, or replayed by somebody else (T18)."""
+"""Requests as they come in: too large, or twice, repeated by the service or replayed by somebody else (T18)."""
 
 import asyncio
 from collections import OrderedDict
@@ -6,9 +6,12 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from aiohttp import web
+
 from bot.core.errors import Forged, StoreError
 from bot.ports import Clock
 
+MAX_BODY = 65_536  # bytes; what the platforms send is far smaller
 MOST = 10_000  # requests that are remembered
 KEPT_BYTES = 4_000_000  # of their answers; older ones are repeated as empty
 SHARED_PATIENCE = 0.3  # seconds for the store's word; a platform waits three for ours
@@ -19,6 +22,16 @@ class SeenStore(Protocol):
 
     async def inbound_seen(self, request_id: str, *, now: datetime, until: datetime) -> bool:
         """True: this request comes for the first time, to any replica."""
+
+
+async def body_of(request: web.Request) -> bytes:
+    """Read the whole body. Raises HTTPRequestEntityTooLarge."""
+    if (request.content_length or 0) > MAX_BODY:
+        raise web.HTTPRequestEntityTooLarge(MAX_BODY, request.content_length or 0)
+    body = await request.read()
+    if len(body) > MAX_BODY:
+        raise web.HTTPRequestEntityTooLarge(MAX_BODY, len(body))
+    return body
 
 
 class Once:

@@ -16,7 +16,7 @@ from bot.chat.discord.budget import Budget, BudgetStore, Starts
 from bot.chat.discord.requests import Interaction, InteractionKind, read_interaction
 from bot.chat.discord.sync import LeaseStore, keep_commands
 from bot.chat.discord.verify import verify
-from bot.chat.inbound import Once, SeenStore
+from bot.chat.inbound import Once, SeenStore, body_of
 from bot.chat.state import ChatState
 from bot.chat.works import Works
 from bot.core.errors import Forged
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-MAX_BODY = 65_536
 INTERACTIONS_KEPT = timedelta(minutes=20)  # their tokens live for fifteen
 
 
@@ -105,11 +104,7 @@ class DiscordChat:
     # --- over HTTP ---------------------------------------------------------------------------------------------------
 
     async def _over_http(self, request: web.Request) -> web.StreamResponse:
-        if (request.content_length or 0) > MAX_BODY:
-            raise web.HTTPRequestEntityTooLarge(MAX_BODY, request.content_length or 0)
-        body = await request.read()
-        if len(body) > MAX_BODY:
-            raise web.HTTPRequestEntityTooLarge(MAX_BODY, len(body))
+        body = await body_of(request)
         try:
             found = verify(self._public_key or "", request.headers, body, now=self._clock.now())
             interaction = read_interaction(found)

@@ -8,7 +8,7 @@ from datetime import timedelta
 import aiohttp
 from aiohttp import web
 
-from bot.chat.inbound import Once, SeenStore
+from bot.chat.inbound import Once, SeenStore, body_of
 from bot.chat.slack.answers import Json, ResponseUrls, to_json, to_reply
 from bot.chat.slack.requests import Request, read_command, read_form, read_payload, read_press
 from bot.chat.slack.socket import Acknowledge, Socket
@@ -21,7 +21,6 @@ from bot.services.commands import Commands
 
 log = logging.getLogger(__name__)
 
-MAX_BODY = 65_536
 REPLAYED_WITHIN = timedelta(seconds=600)  # twice the window of a signature
 ENVELOPES_KEPT = timedelta(hours=1)
 
@@ -81,11 +80,7 @@ class SlackChat:
         self, answer: Callable[[bytes], Awaitable[bytes]]
     ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
         async def handle(request: web.Request) -> web.StreamResponse:
-            if (request.content_length or 0) > MAX_BODY:
-                raise web.HTTPRequestEntityTooLarge(MAX_BODY, request.content_length or 0)
-            body = await request.read()
-            if len(body) > MAX_BODY:
-                raise web.HTTPRequestEntityTooLarge(MAX_BODY, len(body))
+            body = await body_of(request)
             try:
                 key = verify(self._secret or "", request.headers, body, now=self._clock.now())
                 said = await self._requests.answer(f"{request.path} {key}", lambda: answer(body))
