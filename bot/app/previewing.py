@@ -22,7 +22,7 @@ DIGEST_ENTRIES = 5  # as many as a day brings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Subject:
     """Which entry, for whom, and as what: alone, in a digest with the newest others, or as an edit of itself."""
 
     feed: str | None = None
@@ -31,13 +31,13 @@ class Asked:
     kind: DeliveryKind = DeliveryKind.ENTRY
 
 
-async def preview(settings: Settings, clock: Clock, asked: Asked) -> Mapping[DestinationUid, Payload]:
+async def preview(settings: Settings, clock: Clock, subject: Subject) -> Mapping[DestinationUid, Payload]:
     """The payload for each destination. Raises UsageError."""
     async with trial(settings, clock) as parts:
-        entries = await _chosen(parts, asked)
+        entries = await _chosen(parts, subject)
         feeds = {state.feed.id: state.feed for state in await parts.store.feeds()}
-        single = {entry.id: _deliveries(entry, feeds, settings, to=asked.to, now=clock.now()) for entry in entries}
-        match asked.kind:
+        single = {entry.id: _deliveries(entry, feeds, settings, to=subject.to, now=clock.now()) for entry in entries}
+        match subject.kind:
             case DeliveryKind.DIGEST:
                 owed = list(_digests(entries, single, now=clock.now()))
             case DeliveryKind.EDIT:
@@ -45,23 +45,23 @@ async def preview(settings: Settings, clock: Clock, asked: Asked) -> Mapping[Des
             case _:
                 owed = [Owed(delivery=one, entries=(entries[0],)) for one in single[entries[0].id]]
         if not owed:
-            raise UsageError(f"no edit goes to {asked.to or 'any destination'}; see on_edit")
+            raise UsageError(f"no edit goes to {subject.to or 'any destination'}; see on_edit")
         return {each.delivery.destination: payload_of(parts, each) for each in owed}
 
 
-async def _chosen(parts: Parts, asked: Asked) -> Sequence[Entry]:
+async def _chosen(parts: Parts, subject: Subject) -> Sequence[Entry]:
     """The entry that is asked for, or the newest; for a digest with what is as new, oldest first."""
-    count = DIGEST_ENTRIES if asked.kind is DeliveryKind.DIGEST else 1
+    count = DIGEST_ENTRIES if subject.kind is DeliveryKind.DIGEST else 1
     found: list[Entry] = []
-    if asked.guid is not None:
-        entry = await parts.store.entry(asked.guid)
+    if subject.guid is not None:
+        entry = await parts.store.entry(subject.guid)
         if entry is None:
-            raise UsageError(f'no entry "{asked.guid}"; `feedbell latest -n 20` lists the newest')
+            raise UsageError(f'no entry "{subject.guid}"; `feedbell latest -n 20` lists the newest')
         found.append(entry)
     known = [state.feed.id for state in await parts.store.feeds()]
-    wanted = next((feed_id for feed_id in known if feed_id == asked.feed), None)
-    if asked.feed is not None and wanted is None:
-        raise UsageError(f'no feed "{asked.feed}"; feeds: {", ".join(known) or "none"}')
+    wanted = next((feed_id for feed_id in known if feed_id == subject.feed), None)
+    if subject.feed is not None and wanted is None:
+        raise UsageError(f'no feed "{subject.feed}"; feeds: {", ".join(known) or "none"}')
     if len(found) < count:
         newest = await parts.store.latest(feed=wanted, limit=count)
         found += [entry for entry in newest if entry.id not in {one.id for one in found}]

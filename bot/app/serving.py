@@ -15,7 +15,7 @@ from bot.web.live import Live
 from bot.web.parts import Handler, InboxMessage, Verdict, WebParts, WebSub
 from bot.web.server import Running, make_app, start
 
-ChatState = Callable[[], Mapping[str, str | None]]  # each chat connection: why it is down, None where it is up
+WhyDown = Callable[[], Mapping[str, str | None]]  # each chat connection: why it is down, None where it is up
 
 
 @asynccontextmanager
@@ -28,7 +28,7 @@ async def web_running(
     unsubscribe: Callable[[str], Awaitable[bool]],
     inbox: Callable[[], Sequence[InboxMessage]],
     chat_routes: Sequence[tuple[str, str, Handler]] = (),
-    chat: ChatState = dict,
+    chat: WhyDown = dict,
     websub: WebSub | None = None,
 ) -> AsyncIterator[Running]:
     """Serve pages and endpoints until the block ends. Raises PortUnavailable."""
@@ -68,7 +68,7 @@ async def web_running(
 class _Facts:
     """Answers the web's questions about this process and the store."""
 
-    def __init__(self, parts: Parts, watch: Watch, chat: ChatState) -> None:
+    def __init__(self, parts: Parts, watch: Watch, chat: WhyDown) -> None:
         self._parts = parts
         self._watch = watch
         self._chat = chat

@@ -57,12 +57,12 @@ def preview(
     feed: str | None, to: str | None, guid: str | None, kind: str | None, as_json: bool, config: str | None
 ) -> None:
     """Exactly what would be sent, from the production renderer."""
-    from bot.app.previewing import Asked
+    from bot.app.previewing import Subject
     from bot.app.previewing import preview as payloads_of
     from bot.cli.showing import show
 
-    asked = Asked(feed=feed, to=to, guid=guid, kind=DeliveryKind(kind or "entry"))
-    payloads = asyncio.run(payloads_of(settings_of(config), SystemClock(), asked))
+    subject = Subject(feed=feed, to=to, guid=guid, kind=DeliveryKind(kind or "entry"))
+    payloads = asyncio.run(payloads_of(settings_of(config), SystemClock(), subject))
     if as_json:
         shown = [dict(payload) for payload in payloads.values()]
         print_json(shown[0] if len(shown) == 1 else {uid: dict(payload) for uid, payload in payloads.items()})

@@ -25,7 +25,7 @@ class SubscriptionStore(Protocol):
 
 
 class Subscriptions:
-    """Ends them."""
+    """Ends those that a link names; `key` signs the links, as in `unsubscribe_url`."""
 
     def __init__(self, store: SubscriptionStore, clock: Clock, *, key: bytes) -> None:
         self._store = store

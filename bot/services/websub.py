@@ -28,8 +28,8 @@ class Hub(Protocol):
         """Post to a hub through the address guard. Raises FetchError."""
 
 
-class Subscriptions(Protocol):
-    """The part of the store that this needs."""
+class HubStore(Protocol):
+    """The part of the store that remembers what was asked of hubs, and hands out feeds for their pushes."""
 
     async def feeds(self) -> Sequence[FeedState]: ...
 
@@ -79,7 +79,7 @@ class WebSub:
     def __init__(
         self,
         *,
-        store: Subscriptions,
+        store: HubStore,
         hub: Hub,
         clock: Clock,
         ingest: Ingest,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from bot.app.previewing import Asked, preview
+from bot.app.previewing import Subject, preview
 from bot.cli.group import main
 from bot.cli.showing import show
 from bot.clock import SystemClock
@@ -54,7 +54,7 @@ async def settings(tmp_path: Path) -> Settings:
 
 
 async def test_the_newest_entry_goes_to_every_destination_of_its_routes(settings: Settings) -> None:
-    payloads = await preview(settings, SystemClock(), Asked())
+    payloads = await preview(settings, SystemClock(), Subject())
     assert [uid.partition(":")[0] for uid in payloads] == ["slack", "discord", "email", "console"]
     assert all("Post 3" in json.dumps(payload) for payload in payloads.values())
     assert payloads["console"] == {"text": "Post 3 <https://blog.example/3/>"}  # type: ignore[index]  # the route's template: a headline
@@ -62,34 +62,36 @@ async def test_the_newest_entry_goes_to_every_destination_of_its_routes(settings
 
 
 async def test_a_destination_that_no_route_takes_it_to_is_shown_all_the_same(settings: Settings) -> None:
-    payloads = await preview(settings, SystemClock(), Asked(to="webhook:deploy", guid="https://blog.example/2"))
+    payloads = await preview(settings, SystemClock(), Subject(to="webhook:deploy", guid="https://blog.example/2"))
     (payload,) = payloads.values()
     assert (payload["type"], payload["entries"][0]["title"]) == ("entry", "Post 2")  # type: ignore[index,call-overload]
 
 
 async def test_a_digest_holds_the_newest_entries_oldest_first(settings: Settings) -> None:
-    payloads = await preview(settings, SystemClock(), Asked(kind=DeliveryKind.DIGEST, to="webhook:deploy"))
+    payloads = await preview(settings, SystemClock(), Subject(kind=DeliveryKind.DIGEST, to="webhook:deploy"))
     (payload,) = payloads.values()
     assert [one["title"] for one in payload["entries"]] == ["Post 1", "Post 2", "Post 3"]  # type: ignore[union-attr,index,call-overload]
 
 
 async def test_an_edit_goes_only_where_edits_are_told(settings: Settings) -> None:
-    payloads = await preview(settings, SystemClock(), Asked(kind=DeliveryKind.EDIT))
+    payloads = await preview(settings, SystemClock(), Subject(kind=DeliveryKind.EDIT))
     assert [uid.partition(":")[0] for uid in payloads] == ["slack", "discord"]
     with pytest.raises(UsageError, match="console"):
-        await preview(settings, SystemClock(), Asked(kind=DeliveryKind.EDIT, to="console"))
+        await preview(settings, SystemClock(), Subject(kind=DeliveryKind.EDIT, to="console"))
 
 
-@pytest.mark.parametrize(("asked", "words"), [(Asked(guid="nope"), "no entry"), (Asked(feed="nope"), "feeds: blog")])
-async def test_what_is_not_there_is_said(settings: Settings, asked: Asked, words: str) -> None:
+@pytest.mark.parametrize(
+    ("subject", "words"), [(Subject(guid="nope"), "no entry"), (Subject(feed="nope"), "feeds: blog")]
+)
+async def test_what_is_not_there_is_said(settings: Settings, subject: Subject, words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        await preview(settings, SystemClock(), asked)
+        await preview(settings, SystemClock(), subject)
 
 
 async def test_people_see_it_side_by_side(settings: Settings) -> None:
     plain = parse(CONFIG.replace('template = "headline"', ""), {}, path=settings.folder / "c.toml", secret_dirs=())
     page = io.StringIO()
-    show(await preview(plain, SystemClock(), Asked()), console=Console(file=page, width=190, highlight=False))
+    show(await preview(plain, SystemClock(), Subject()), console=Console(file=page, width=190, highlight=False))
     text = page.getvalue()
     assert "{" not in text
     first = text.splitlines()[0]
