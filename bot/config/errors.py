@@ -21,8 +21,10 @@ _SECRET_SHAPES = tuple(
         r"(?P<keep>://)[^\s\"'/?#:]{0,200}:[^\s\"']{0,400}(?=@)",
     )
 )
+# Where a NAME should stand: refused there in other words, so no more than hidden here.
+_HOOK = re.compile(r"(?P<keep>\bwebhook:)https?://[^\s\"']+")
 _SECRET_KEYS = re.compile(
-    r"(?P<keep>(?:token|secret|password|passwd|passphrase|api_?key|private_?key|bearer|authorization|cookie)[\w-]{0,60}[\"']?"
+    r"(?P<keep>(?:token|secret|password|passwd|passphrase|api[_-]?key|private_?key|bearer|authorization|cookie)[\w-]{0,60}[\"']?"
     r"\s*=\s*)(?:\"(?:\\.|[^\"\\])*\"?|'[^']*'?|[^\s,}\]]+)",
     re.IGNORECASE,
 )
@@ -63,7 +65,7 @@ class Problem:
 
 def mask(text: str) -> str:
     """Return `text` with everything that has the shape of a secret hidden, and no character that a terminal obeys."""
-    for shape in _SECRET_SHAPES:
+    for shape in (*_SECRET_SHAPES, _HOOK):
         text = shape.sub(r"\g<keep>***", text)
     text = _SECRET_KEYS.sub(r"\g<keep>***", text)
     return "".join(char if char.isprintable() or char == "\t" else "\N{REPLACEMENT CHARACTER}" for char in text)

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-from bot.config.addresses import WEBHOOKS, split_destination
+from bot.config.addresses import WEBHOOKS, parse_destination, split_destination
 from bot.config.checks import auth_names_in, destinations_in
 from bot.config.places import Fault
 from bot.config.settings import Settings
 from bot.config.toml_positions import KeyPath
+from bot.config.values import parse_secret_name
 
 Has = Callable[[str, str], bool]  # (table, key): is it set?
 
@@ -22,9 +23,10 @@ def lacking_secrets(raw: Mapping[str, object]) -> Iterator[Fault]:
         return isinstance(values, Mapping) and values.get(key) is not None
 
     for path, uid in destinations_in(raw):
-        yield from _of_destination(has, path, uid)
+        if _is_right(parse_destination, uid):
+            yield from _of_destination(has, path, uid)
     for path, name in auth_names_in(raw):
-        if not has("secrets", name):
+        if _is_right(parse_secret_name, name) and not has("secrets", name):
             yield _fault(path, f"FEEDBELL_SECRETS__{name.upper()}")
 
 
@@ -50,6 +52,15 @@ def _of_destination(has: Has, path: KeyPath, uid: str) -> Iterator[Fault]:
         yield _fault(path, "FEEDBELL_DISCORD__BOT_TOKEN")
     if scheme == "email" and has("email", "username") and not has("email", "password"):
         yield _fault(path, "FEEDBELL_EMAIL__PASSWORD")
+
+
+def _is_right(parse: Callable[[str], str], text: str) -> bool:
+    """Tell whether a text names something; what does not is told as that, and may be the secret itself."""
+    try:
+        parse(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _fault(path: KeyPath, name: str) -> Fault:

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.config.load import load
+from bot.config.load import load, parse
 from bot.core.errors import ConfigError
-from tests.config.reading import headlines, read
+from tests.config.reading import HERE, headlines, read
 
 FEED = '[[feeds]]\nid = "a"\nurl = "https://example.org/a.xml"\n'
 
@@ -201,11 +201,15 @@ def test_every_mistake_is_told_at_once_in_file_order_and_shown() -> None:
         '[[routes]]\nto = "discord-webhook:https://discord.com/api/webhooks/123/canary"',
         'ops = "MTIzNDU2Nzg5MDEyMzQ1Njc4.Gabcde.canarycanarycanarycanarycanary"',
         '[webhooks]\nx = "xoxb-canary"',
+        'ops = "webhook:https://example.org/hook?key=canary"',
+        '[[feeds]]\nid = "a"\nurl = "https://e.org/"\nauth = { bearer = "Canary.canary" }',
+        '[[feeds]]\nid = "a"\nurl = "https://e.org/"\nheaders = { X-Api-Key = "canary", Cookie = "canary" }',
     ],
 )
-def test_a_secret_in_the_file_is_refused_and_never_repeated(text: str) -> None:
+@pytest.mark.parametrize("with_secrets", [False, True])
+def test_a_secret_in_the_file_is_refused_and_never_repeated(text: str, with_secrets: bool) -> None:
     with pytest.raises(ConfigError) as caught:
-        read(text)
+        parse(text, {}, path=HERE, secret_dirs=(), with_secrets=with_secrets)
     assert "canary" not in str(caught.value).lower()
 
 
