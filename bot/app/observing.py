@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from bot.app.parts import Observers, Parts
-from bot.config.settings import Settings, reveal
+from bot.config.settings import Settings
 from bot.core.errors import StoreUnavailable
 from bot.core.model.delivery import Dead, Held, Parked, RetryAt, Sent, Settlement, Unknown
 from bot.core.model.feed import FeedId
@@ -35,19 +35,7 @@ def start_logging(settings: Settings) -> Redactor:
 
 def secrets_of(settings: Settings) -> list[str]:
     """Every secret in force."""
-    slack, discord, http = settings.slack, settings.discord, settings.http
-    single = (
-        slack.bot_token,
-        slack.app_token,
-        slack.signing_secret,
-        discord.bot_token,
-        settings.email.password,
-        http.token,
-        http.poke_token,
-    )
-    every = (*single, *settings.webhooks.values(), *settings.secrets.values())
-    known = [value for secret in every if (value := reveal(secret)) is not None]
-    return [*known, *_passwords_of(settings.state)]
+    return [*settings.every_secret(), *_passwords_of(settings.state)]
 
 
 def _passwords_of(state: str) -> list[str]:

@@ -122,7 +122,7 @@ class Parts:
         self.intake.max_new_single = settings.delivery.max_new_single
         self.fetcher.configure(contact=settings.contact or HOME, limits=_fetch_limits(settings.polling))
         self.parser.configure(_parse_limits(settings.polling))
-        self.store.ops = DestinationUid(settings.ops) if settings.ops is not None else None
+        self.store.ops = settings.ops_uid
 
     async def close(self) -> None:
         await self.parser.close()
@@ -177,7 +177,7 @@ async def opened(settings: Settings, clock: Clock, *, exclusive: bool = False) -
         settings.state,
         base=settings.folder,
         exclusive=exclusive,
-        ops=DestinationUid(settings.ops) if settings.ops is not None else None,
+        ops=settings.ops_uid,
         grace=settings.delivery.grace,
     )
     try:
@@ -189,7 +189,7 @@ async def opened(settings: Settings, clock: Clock, *, exclusive: bool = False) -
 def destinations_of(settings: Settings) -> tuple[DestinationUid, ...]:
     """Every destination that the file names, in its order."""
     routed = (uid for route in settings.to_routes() for uid in route.to)
-    ops = (DestinationUid(settings.ops),) if settings.ops is not None else ()
+    ops = () if settings.ops_uid is None else (settings.ops_uid,)
     return tuple(dict.fromkeys((*routed, *ops)))
 
 

@@ -12,7 +12,6 @@ from bot.clock import SystemClock
 from bot.config.load import load, missing_secrets
 from bot.config.settings import Settings
 from bot.core.errors import ConfigError
-from bot.core.model.route import DestinationUid
 from bot.store.store import Store, open_store
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -44,14 +43,10 @@ def ask(settings: Settings, question: Callable[[Store], Awaitable[T]]) -> T:
     """Open the store beside whoever runs, ask one thing, close it."""
 
     async def asked() -> T:
-        store = await open_store(settings.state, base=settings.folder, ops=ops_of(settings))
+        store = await open_store(settings.state, base=settings.folder, ops=settings.ops_uid)
         try:
             return await question(store)
         finally:
             await store.close(now=SystemClock().now())
 
     return asyncio.run(asked())
-
-
-def ops_of(settings: Settings) -> DestinationUid | None:
-    return DestinationUid(settings.ops) if settings.ops is not None else None

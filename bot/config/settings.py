@@ -6,6 +6,7 @@ unknown environment names in silence, takes an empty variable for a value, knows
 file, and costs another 80 ms of import on each cold `feedbell latest`.
 """
 
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -17,7 +18,7 @@ from bot.config import fields as f
 from bot.config import nouns
 from bot.config.errors import Problem, quoted
 from bot.core.model.feed import Feed
-from bot.core.model.route import Route
+from bot.core.model.route import DestinationUid, Route
 
 DEFAULT_STATE = "sqlite:///data/feedbell.db"
 
@@ -259,6 +260,11 @@ class Settings(Section):
         return self._warnings
 
     @property
+    def ops_uid(self) -> DestinationUid | None:
+        """Where the operator is told; None: in log and status site alone."""
+        return DestinationUid(self.ops) if self.ops is not None else None
+
+    @property
     def sqlite_path(self) -> Path | None:
         """The absolute path of the state's file, or None where the state is a PostgreSQL."""
         scheme, _, rest = self.state.partition(":///")
@@ -277,6 +283,10 @@ class Settings(Section):
         """Return the routes of the file, named routes[0], routes[1] …"""
         return tuple(nouns.to_route(route, self, number) for number, route in enumerate(self.routes))
 
+    def every_secret(self) -> tuple[str, ...]:
+        """Return the text of each secret that is set, wherever it stands; not the password in `state`."""
+        return tuple(secret.get_secret_value() for secret in _secrets_in(self))
+
     def secret(self, name: str | None) -> str | None:
         """Return what FEEDBELL_SECRETS__NAME holds."""
         return reveal(self.secrets.get(name)) if name else None
@@ -285,3 +295,14 @@ class Settings(Section):
 def reveal(secret: SecretStr | None) -> str | None:
     """Return the text of a secret, for whoever sends it; nobody outside this package needs pydantic."""
     return secret.get_secret_value() if secret else None
+
+
+def _secrets_in(value: object) -> Iterator[SecretStr]:
+    if isinstance(value, SecretStr):
+        yield value
+    elif isinstance(value, BaseModel):
+        for name in type(value).model_fields:
+            yield from _secrets_in(getattr(value, name))
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _secrets_in(item)

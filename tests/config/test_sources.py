@@ -4,9 +4,10 @@ import os
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from bot.config.load import missing_secrets, parse
-from bot.config.sources import default_secret_dirs
+from bot.config.sources import default_secret_dirs, known_names
 from bot.core.errors import ConfigError
 from tests.config.reading import HERE, headlines, read
 
@@ -30,6 +31,15 @@ def test_the_environment_wins_over_the_file_for_any_single_value() -> None:
     assert settings.delivery.grace.total_seconds() == 1
     assert settings.log.level == "debug"
     assert (settings.state, settings.sqlite_path) == ("postgresql://u:p@h/d", None)
+
+
+def test_no_secret_is_unknown_to_those_who_hide_it() -> None:
+    names = [name for name, key in known_names().items() if key.kind is SecretStr]
+    values = {
+        name: f"https://value-of.example/{name}" for name in (*names, "FEEDBELL_WEBHOOKS__A", "FEEDBELL_SECRETS__B")
+    }
+    assert len(names) >= 7
+    assert sorted(read("", values).every_secret()) == sorted(values.values())
 
 
 def test_an_empty_variable_is_no_value(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from bot.app.preparing import prepare
 from bot.app.running import serve
 from bot.app.ticking import Wakers
 from bot.config.settings import Settings
-from bot.core.model.route import DestinationUid
 from bot.core.render import render_owed
 from bot.ports import Clock, Fetcher, Notifier, Parser
 from bot.services.events import PollEvent, SendEvent
@@ -152,7 +151,7 @@ class Life:
         store = QuietStore(
             self._database_of(self._opened),
             self._opened,
-            ops=_ops(around.settings),
+            ops=around.settings.ops_uid,
             grace=around.settings.delivery.grace,
         )
         store.prune_each = around.prune_each
@@ -209,7 +208,3 @@ async def bury(but: "asyncio.Task[object] | None") -> None:
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
-
-
-def _ops(settings: Settings) -> DestinationUid | None:
-    return DestinationUid(settings.ops) if settings.ops is not None else None
