@@ -270,6 +270,32 @@ def test_a_json_feed_made_by_a_template_is_read() -> None:
     assert lines(entry) == ["one", "two"]
 
 
+_JSON = '{"version": "https://jsonfeed.org/version/1.1", "title": "J", "items": [{"id": "1"}, {"id": "2"}'
+
+
+@pytest.mark.parametrize(
+    "body", [_JSON + "]}", _JSON + ",]}", _JSON + "]}\n<!-- cached -->", _JSON + ',], "language": "en"} <!-- x -->']
+)
+def test_what_templates_and_caches_add_to_json_is_passed_over(body: str) -> None:
+    feed = read(body)
+    assert ([entry.guid for entry in entries(feed)], feed.title, feed.truncated) == (["1", "2"], "J", False)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [_JSON, _JSON + ",", _JSON + ', {"id": "3", "title": "ha', _JSON.replace("version", "x"), _JSON + ', {"id"'],
+)
+def test_a_cut_off_json_feed_has_its_complete_items(body: str) -> None:
+    feed = read(body)
+    assert ([entry.guid for entry in entries(feed)], feed.title, feed.truncated) == (["1", "2"], "J", True)
+
+
+@pytest.mark.parametrize("rest", [', {"id" 3}, {"id": "4"}]}', '], "language" "en"}', ", }]}"])
+def test_json_that_is_broken_in_its_middle_is_no_feed(rest: str) -> None:
+    with pytest.raises(NotAFeed):
+        read(_JSON + rest)
+
+
 def test_json_of_wrong_types_loses_only_what_is_wrong() -> None:
     items = [
         {"id": 1.5, "url": 5, "content_text": "words", "tags": "x, y", "authors": {"name": "D"}},

@@ -1,8 +1,6 @@
 """JSON Feed 1.0 and 1.1: our own small reader, since feedparser has none (jsonfeed.org)."""
 
 import html
-import json
-import re
 from collections.abc import Mapping
 
 from bot.core.errors import NotAFeed
@@ -10,26 +8,20 @@ from bot.core.model.entry import ParsedEntry, ParsedFeed
 from bot.core.model.message import JsonValue
 from bot.core.parse.dates import When, parse_date
 from bot.core.parse.fields import MAX_CATEGORIES, MAX_GUID, XML_SPACE
+from bot.core.parse.jsontext import VERSION, load
 from bot.core.parse.library import MAX_BODY
 from bot.core.parse.limits import pick
 from bot.core.text.characters import clean, cut_line, one_line
 from bot.core.text.links import http_url
 from bot.core.text.markup import plain_text, title_text
 
-_VERSION = "jsonfeed.org/version/"
-_LOOKS_LIKE_ONE = re.compile(r'"items"\s*:\s*\[')
 MAX_TITLE = 1_000
 
 
 def read_json(text: str, *, url: str) -> ParsedFeed:
-    """Return the feed in `text`; raises NotAFeed for other JSON. A cut-off one is an empty, truncated feed."""
-    try:
-        document: JsonValue = json.loads(text, strict=False, parse_int=_integer, parse_constant=lambda _: None)
-    except (ValueError, RecursionError) as error:
-        if _LOOKS_LIKE_ONE.search(text[:100_000]) and not text.rstrip().endswith("}"):
-            return ParsedFeed(items=(), truncated=True)
-        raise NotAFeed("JSON that cannot be read") from error
-    if not isinstance(document, dict) or _VERSION not in _word(document.get("version")):
+    """Return the feed in `text`; raises NotAFeed for other JSON. Of a cut-off one there are the complete items."""
+    document, is_cut = load(text)
+    if not isinstance(document, dict) or VERSION not in _word(document.get("version")):
         raise NotAFeed("JSON, but not a JSON Feed")
     entries = [item for item in _list(document.get("items")) if isinstance(item, dict)]
     author = _author(document)
@@ -38,6 +30,7 @@ def read_json(text: str, *, url: str) -> ParsedFeed:
         items=tuple(_entry(item, url=url, author=author) for item in pick(entries)),
         title=cut_line(one_line(_word(document.get("title"))), MAX_TITLE),
         site_url=_link(document.get("home_page_url"), url),
+        truncated=is_cut,
         total=len(entries),
         hub=next((link for hub in hubs if (link := _link(hub.get("url"), url))), None),
         self_url=_link(document.get("feed_url"), url),
@@ -119,7 +112,3 @@ def _word(value: JsonValue) -> str:
 def _words(value: JsonValue) -> str:
     """A string, or a number as its digits: a generator that knows types makes the title "2026" one."""
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else _word(value)
-
-
-def _integer(digits: str) -> int | str:
-    return int(digits) if len(digits) < 40 else digits
