@@ -236,6 +236,7 @@ def renderer(settings: Settings, *, key: bytes) -> Callable[[Owed], Message]:
 
 
 def delivery_rules(delivery: DeliverySettings) -> DeliveryRules:
+    """The rules of retrying and giving up, as the settings say them."""
     return DeliveryRules(
         grace=delivery.grace,
         look_again=delivery.look_again,

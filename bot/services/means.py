@@ -1,4 +1,4 @@
-"""What sending goes by; a reload puts another one in its place, between two attempts."""
+"""What sending goes by; a reload puts another one in its place."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,6 +12,8 @@ from bot.services.pacing import Pacer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Means:
+    """Who sends, how messages are made, by which rules, and how fast."""
+
     notifiers: Mapping[str, Notifier]
     render: Callable[[Owed], Message]
     rules: DeliveryRules

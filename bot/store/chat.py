@@ -111,6 +111,7 @@ def follows_of(tx: Tx, uid: DestinationUid) -> Sequence[str]:
 
 
 def audit(tx: Tx, who: str, what: str, now: datetime) -> None:
+    """Note who changed what, in words; docs/commands.md names the table."""
     tx.run(
         "INSERT INTO audit (at, who, what) VALUES (:at, :who, :what)",
         at=to_ms(now),

@@ -34,6 +34,7 @@ def reschedule(tx: Tx, uids: Collection[str]) -> None:
 
 
 def insert(tx: Tx, uids: Collection[str]) -> None:
+    """Make sure that these have rows."""
     tx.run_many(
         "INSERT INTO destination (uid) VALUES (:uid) ON CONFLICT DO NOTHING", [{"uid": u} for u in sorted(uids)]
     )
@@ -100,6 +101,7 @@ def kill(tx: Tx, where: str, why: str, now: datetime, **params: Value) -> int:
 
 
 def put_off_probe(tx: Tx, uid: str, reason: str, probe_at: datetime) -> None:
+    """Say anew why a parked destination takes nothing, and when it is looked at next; no other is touched."""
     touched = tx.run(
         "UPDATE destination SET parked = :reason, probe_at = :at WHERE uid = :uid AND parked IS NOT NULL",
         uid=uid,
@@ -125,6 +127,7 @@ def set_probe(tx: Tx, uid: str, probe: Probe) -> None:
 
 
 def same_channel(tx: Tx, uid: str, remote_id: str) -> Sequence[DestinationUid]:
+    """Other destinations of the same scheme that have this id and are neither parked nor gone."""
     found = tx.rows(
         "SELECT uid FROM destination WHERE remote_id = :remote_id AND uid != :uid AND uid LIKE :scheme"
         " AND parked IS NULL AND gone_at IS NULL ORDER BY uid",
@@ -136,6 +139,7 @@ def same_channel(tx: Tx, uid: str, remote_id: str) -> Sequence[DestinationUid]:
 
 
 def unpark(tx: Tx, uid: str, probe: Probe) -> None:
+    """Let a parked destination take messages again; what a look at it found is kept."""
     if probe != Probe():
         set_probe(tx, uid, probe)
     touched = tx.run(
@@ -177,6 +181,7 @@ def unsubscribe(tx: Tx, uid: str, now: datetime) -> bool:
 
 
 def rows(tx: Tx) -> Sequence[Row]:
+    """All that are named now."""
     return tx.rows("SELECT * FROM destination WHERE gone_at IS NULL ORDER BY uid")
 
 

@@ -40,6 +40,7 @@ def known(tx: Tx, feed_no: int, hashes: Sequence[Key]) -> Known:
 
 
 def taken(tx: Tx, feed_no: int, hashes: Iterable[Key]) -> set[bytes]:
+    """Those of `hashes` that name an entry of this feed already."""
     found: set[bytes] = set()
     for part in chunks(hashes):
         names, params = one_of("hash", "h", part)
@@ -81,6 +82,7 @@ def change(tx: Tx, feed_no: int, entry: Entry) -> None:
 
 
 def withdraw(tx: Tx, feed_no: int, entry_ids: Iterable[int], at: datetime) -> None:
+    """Mark entries as taken back; the first time counts."""
     tx.run_many(
         "UPDATE entry SET withdrawn_at = :at WHERE id = :id AND feed_no = :no AND withdrawn_at IS NULL",
         [{"at": to_ms(at), "id": entry_id, "no": feed_no} for entry_id in entry_ids],
@@ -124,6 +126,7 @@ def _count(tx: Tx, feed_no: int, counts: Mapping[str, tuple[str, int]]) -> None:
 def latest(
     tx: Tx, *, tag: str | None, feed: FeedId | None, limit: int, hidden: Collection[FeedId] = ()
 ) -> Sequence[Entry]:
+    """The newest entries of active feeds; `tag` is folded and names a tag or a section."""
     where, params = _shown(hidden)
     if feed is not None:
         where, params = f"{where} AND f.id = :feed", {**params, "feed": storable(feed)}
@@ -144,6 +147,7 @@ def latest(
 
 
 def search(tx: Tx, words: Sequence[str], *, limit: int, hidden: Collection[FeedId] = ()) -> Sequence[Entry]:
+    """The newest entries of active feeds that hold every word, as `searchable` folds it."""
     where, params = _shown(hidden)
     for number, word in enumerate(words):
         where += f" AND e.search LIKE :w{number} ESCAPE '\\'"
@@ -160,6 +164,7 @@ def has_tag(tx: Tx, tag: str, hidden: Collection[FeedId] = ()) -> bool:
 
 
 def tags(tx: Tx, hidden: Collection[FeedId] = ()) -> Sequence[tuple[str, int]]:
+    """Every tag of active feeds as it is spelled most, with its count, most used first; sections are none."""
     where, params = _shown(hidden)
     counts: dict[str, int] = {}
     spellings: dict[str, str] = {}
@@ -193,6 +198,7 @@ def find(tx: Tx, name: str) -> Entry | None:
 
 
 def by_id(tx: Tx, entry_ids: Iterable[int]) -> dict[int, Entry]:
+    """The entries of these numbers; one that is gone is left out."""
     found: dict[int, Entry] = {}
     for part in chunks(dict.fromkeys(entry_ids)):
         names, params = one_of("e.id", "i", part)

@@ -54,6 +54,7 @@ def to_columns(feed: Feed) -> dict[str, Value]:
 
 
 def pack_listing(listing: tuple[tuple[bytes, Key], ...]) -> bytes:
+    """Pairs of an item's hash and its entry's key, 16 bytes each, one after the other."""
     return b"".join(part for pair in listing for part in pair)
 
 

@@ -32,6 +32,7 @@ MAX_FIRST_WAIT = timedelta(days=2)
 
 
 def sync(tx: Tx, feeds: Sequence[Feed], now: datetime) -> None:
+    """Make the rows what the file says; feeds made in chat stay as they are."""
     stored = {row["id"]: row for row in tx.rows(f"SELECT {CONFIGURED} FROM feed ORDER BY no{tx.for_update}")}
     fresh = sum(feed.id not in stored for feed in feeds)
     for position, feed in enumerate(feeds):
@@ -47,6 +48,7 @@ def sync(tx: Tx, feeds: Sequence[Feed], now: datetime) -> None:
 
 
 def add(tx: Tx, feed: Feed, position: int, first_at: datetime) -> None:
+    """Insert a feed that nobody knows yet; one that is known stays as it is."""
     tx.run(
         "INSERT INTO feed (id, url, interval_ms, spec, from_chat, position, next_poll_at, due_at, listing)"
         " VALUES (:id, :url, :interval_ms, :spec, :from_chat, :position, :at, :at, :listing)"
@@ -144,6 +146,7 @@ def remove(tx: Tx, numbers: Sequence[int], now: datetime) -> None:
 
 
 def claim(tx: Tx, owner: str, now: datetime, until: datetime, limit: int) -> Sequence[Row]:
+    """Take due feeds that nobody holds, most overdue first; a lease that ran out is nobody's."""
     rows = tx.rows(
         "UPDATE feed SET owner = :owner, epoch = epoch + 1, lease_until = :until, due_at = :until WHERE no IN"
         f" (SELECT no FROM feed WHERE due_at <= :now ORDER BY due_at LIMIT :limit{tx.skip_locked}) RETURNING *",
@@ -171,6 +174,7 @@ def claim_all(tx: Tx, owner: str, now: datetime, until: datetime, feed_id: str |
 
 
 def renew(tx: Tx, owner: str, no: int, epoch: int, until: datetime) -> None:
+    """Raises LeaseLost."""
     touched = tx.run(
         "UPDATE feed SET lease_until = :until, due_at = :until WHERE no = :no AND epoch = :epoch AND owner = :owner",
         no=no,
@@ -183,6 +187,7 @@ def renew(tx: Tx, owner: str, no: int, epoch: int, until: datetime) -> None:
 
 
 def release(tx: Tx, owner: str, no: int, epoch: int, next_poll_at: datetime | None = None) -> None:
+    """Make the feed free again; what is somebody else's by now is left alone."""
     mine = "no = :no AND epoch = :epoch AND owner = :owner"
     if next_poll_at is not None:
         at = to_ms(next_poll_at)
@@ -196,6 +201,7 @@ def release(tx: Tx, owner: str, no: int, epoch: int, next_poll_at: datetime | No
 
 
 def poke(tx: Tx, feed_id: str, now: datetime) -> bool:
+    """Make the feed due now, or when its server lets us ask again; False: no such feed."""
     touched = tx.run(
         f"UPDATE feed SET next_poll_at = {PEACE.format(tx.greatest)} WHERE id = :id AND gone_at IS NULL",
         id=storable(feed_id),
@@ -206,6 +212,7 @@ def poke(tx: Tx, feed_id: str, now: datetime) -> bool:
 
 
 def pause(tx: Tx, feed_id: str, now: datetime) -> bool:
+    """False: no such feed, or it is paused."""
     touched = tx.run(
         "UPDATE feed SET paused_at = :now, due_at = NULL, owner = NULL, lease_until = NULL"
         " WHERE id = :id AND gone_at IS NULL AND paused_at IS NULL",
@@ -238,4 +245,5 @@ def ids(tx: Tx) -> Sequence[FeedId]:
 
 
 def active(tx: Tx) -> Sequence[Row]:
+    """Every feed that is not gone, in the order in which they are shown, without its listing."""
     return tx.rows(f"SELECT {SHOWN} FROM feed WHERE gone_at IS NULL ORDER BY from_chat, position, no")

@@ -105,12 +105,14 @@ def hold(tx: Tx, owner: str, uid: str, epoch: int) -> None:
 
 
 def renew(tx: Tx, owner: str, uid: str, epoch: int, until: datetime) -> None:
+    """Raises LeaseLost."""
     hold(tx, owner, uid, epoch)
     tx.run("UPDATE destination SET lease_until = :until WHERE uid = :uid", uid=uid, until=to_ms(until))
     destinations.reschedule(tx, [uid])
 
 
 def release(tx: Tx, owner: str, uid: str, epoch: int) -> None:
+    """Make the destination free again, from its next due row on; what is somebody else's by now is left alone."""
     _let_go(tx, uid, "AND epoch = :epoch AND owner = :owner", epoch=epoch, owner=owner)
 
 
@@ -124,6 +126,7 @@ def _let_go(tx: Tx, uid: str, only_if: str = "", **params: Value) -> None:
 
 
 def bind_digest(tx: Tx, owner: str, uid: str, *, epoch: int, digest: Delivery, members: Sequence[int]) -> Owed:
+    """Raises LeaseLost where a member is no longer free: members are fixed for good (R-21)."""
     hold(tx, owner, uid, epoch)
     names, params = one_of("id", "m", list(members))
     free = f"{names} AND digest_id IS NULL AND state = 'pending' AND destination_uid = :uid"
@@ -146,15 +149,18 @@ def bind_digest(tx: Tx, owner: str, uid: str, *, epoch: int, digest: Delivery, m
 
 
 def due_rows(tx: Tx, uid: str, now: datetime) -> Sequence[Delivery]:
+    """Every due row of a destination in order, without its entries."""
     return [to_delivery(row) for row in tx.rows(f"SELECT * FROM delivery WHERE {DUE} {ORDER}", uid=uid, now=to_ms(now))]
 
 
 def owed(tx: Tx, uid: str, now: datetime, limit: int) -> list[Owed]:
+    """The first due rows of a destination in order, with all that is needed to render them."""
     rows = tx.rows(f"SELECT * FROM delivery WHERE {DUE} {ORDER} LIMIT :limit", uid=uid, now=to_ms(now), limit=limit)
     return _with_entries(tx, rows)
 
 
 def waiting(tx: Tx, now: datetime) -> int:
+    """How many deliveries are due or will be retried, where nothing keeps a destination from taking them."""
     row = tx.row(
         "SELECT COUNT(*) AS n FROM delivery d JOIN destination t ON t.uid = d.destination_uid"
         " WHERE d.wake_at IS NOT NULL AND (d.wake_at <= :now OR d.attempts > 0)"

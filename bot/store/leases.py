@@ -21,6 +21,7 @@ def take(tx: Tx, name: str, owner: str, now: datetime, until: datetime) -> int |
 
 
 def renew(tx: Tx, name: str, owner: str, epoch: int, until: datetime) -> None:
+    """Raises LeaseLost."""
     touched = tx.run(
         "UPDATE lease SET until = :until WHERE name = :name AND owner = :owner AND epoch = :epoch",
         name=name,
@@ -33,6 +34,7 @@ def renew(tx: Tx, name: str, owner: str, epoch: int, until: datetime) -> None:
 
 
 def release(tx: Tx, name: str, owner: str, epoch: int) -> None:
+    """Make it free again; what is somebody else's by now is left alone."""
     tx.run(
         "UPDATE lease SET owner = NULL, until = NULL WHERE name = :name AND owner = :owner AND epoch = :epoch",
         name=name,

@@ -24,6 +24,7 @@ _KNOWN: dict[type, tuple[_Field, ...]] = {}
 
 
 def dump(record: object) -> str:
+    """Return the record as JSON, without the fields that have their default."""
     found: dict[str, object] = {}
     for field in _fields(type(record)):
         value = getattr(record, field.name)

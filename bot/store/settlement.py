@@ -28,6 +28,7 @@ MAX_ANSWER = 500
 
 
 def begin(tx: Tx, owner: str, delivery: Delivery, payload: Payload, *, epoch: int, now: datetime) -> None:
+    """Write the intent to send (R-13). Raises LeaseLost where the lane, or the delivery, is not ours."""
     lanes.hold(tx, owner, delivery.destination, epoch)
     touched = tx.run(
         "UPDATE delivery SET state = 'sending', payload = :payload, rendered_hash = :rendered_hash,"
@@ -53,6 +54,7 @@ def settle(
     notices: Sequence[Notice],
     ops: DestinationUid | None,
 ) -> None:
+    """Write a result and what it means for others. Raises LeaseLost where the lane, or the delivery, is not ours."""
     lanes.hold(tx, owner, delivery.destination, epoch)
     row = tx.row(
         "SELECT id, kind, state, destination_uid, entry_id, error, rendered_hash FROM delivery WHERE id = :id",

@@ -20,6 +20,8 @@ FIRST_WAIT, LONGEST_WAIT = timedelta(seconds=5), timedelta(minutes=15)
 
 
 class MetaStore(Protocol):
+    """The part of the store that keeps facts by name."""
+
     async def meta(self, name: str) -> str | None: ...
 
     async def put_meta(self, name: str, value: str) -> None: ...
