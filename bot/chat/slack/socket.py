@@ -20,6 +20,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.chat.state import ChatState
 from bot.chat.works import Works
+from bot.core.retry_after import parse_retry_after
 from bot.ports import Clock
 
 log = logging.getLogger(__name__)
@@ -34,7 +35,8 @@ CONNECT = 20.0  # seconds for a connection to say hello
 OVERLAP = timedelta(seconds=1)  # the old connection still takes acknowledgements while the new one begins
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0  # seconds between tries to connect
 REFUSED_WAIT = 900.0  # seconds: a token that is refused is left alone (T29)
-LIMITED_WAIT = 30.0  # seconds: of this method Slack takes few calls a minute
+LIMITED_WAIT = 30.0  # seconds: of this method Slack takes few calls a minute, where it doesn't say when the next
+LONGEST_ASKED = timedelta(hours=24)
 REFUSED = frozenset("invalid_auth not_authed account_inactive token_revoked token_expired missing_scope".split())
 
 # The SDK takes every answer for an object, also the page of a proxy, and reads it however deep it goes.
@@ -156,8 +158,10 @@ class Socket:
         found = getattr(error.response, "data", error.response)
         said = found.get("error") if isinstance(found, Mapping) else None
         word = said if isinstance(said, str) else None
-        if word == "ratelimited":
-            self._least_wait = LIMITED_WAIT
+        if word == "ratelimited" or _status(error.response) == 429:
+            asked = parse_retry_after(_header(error.response, "Retry-After"), now=self._clock.now())
+            self._least_wait = min(asked, LONGEST_ASKED).total_seconds() if asked is not None else LIMITED_WAIT
+            return "Slack asks us to slow down"
         if word in REFUSED:
             self._least_wait = REFUSED_WAIT
         return f"Slack refuses the app token ({word})" if word is not None else "Slack's answer can't be read"
@@ -205,3 +209,13 @@ class Socket:
             return True
 
         self._works.start(self._take(message, acknowledge), "slack envelope")
+
+
+# The SDK's errors hold its own response where the body was JSON, else that of aiohttp.
+def _status(response: object) -> object:
+    return getattr(response, "status_code", None) or getattr(response, "status", None)
+
+
+def _header(response: object, name: str) -> object:
+    headers = getattr(response, "headers", None)
+    return headers.get(name) if isinstance(headers, Mapping) else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import aiohttp
@@ -13,7 +14,7 @@ from bot.chat.slack import SlackChat
 from bot.clock import SystemClock
 from bot.store.store import open_store
 from tests.chat_room import Room
-from tests.edge.raw_http import RawServer, answer
+from tests.edge.raw_http import RawServer, Request, answer
 from tests.servers.slack import SlackServer
 
 
@@ -109,6 +110,36 @@ async def test_whatever_is_answered_for_a_connection_it_is_tried_again(
             while len(server.requests) < 2:
                 await asyncio.sleep(0.01)
         assert not chat.state().connected
+        await chat.stop()
+
+
+@pytest.mark.parametrize("header", ["Retry-After: 3", "retry-after: 3"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        ("application/json", b'{"ok": false, "error": "ratelimited"}'),
+        ("text/html", b"<h1>slow</h1>"),
+    ],
+)
+async def test_a_connection_is_not_asked_for_before_slack_wants_to_be_asked(
+    room: Room, session: aiohttp.ClientSession, header: str, body: tuple[str, bytes]
+) -> None:
+    page = answer("429 Slow", f"Content-Type: {body[0]}", header, body=body[1])
+    times: list[float] = []
+
+    async def slow(_: asyncio.StreamWriter, __: Request) -> AsyncIterator[bytes]:
+        times.append(asyncio.get_running_loop().time())
+        yield page
+
+    async with RawServer({"/api/apps.connections.open": slow}) as server:
+        url = server.url("/api/")
+        chat = SlackChat(commands=room.commands, clock=SystemClock(), session=session, api_url=url, app_token="xapp-x")
+        await chat.start()
+        async with asyncio.timeout(20):
+            while len(times) < 2:
+                await asyncio.sleep(0.01)
+        assert 3.0 <= times[1] - times[0] < 10
+        assert chat.state().why == "Slack asks us to slow down"
         await chat.stop()
 
 
