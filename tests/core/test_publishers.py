@@ -101,6 +101,21 @@ def test_titles_as_templates_write_them(source: str, title: str) -> None:
     assert card(first(rss(f"<guid>1</guid>{source}<description>words</description>"))).title == title
 
 
+@pytest.mark.parametrize(
+    ("opening", "closing"), [("&lt;![CDATA[", "]]&gt;"), ("<![CDATA[<![CDATA[", "]]]]><![CDATA[>]]>")]
+)
+def test_a_cdata_section_that_was_escaped_itself_is_none(opening: str, closing: str) -> None:
+    names = {"title": "A", "link": "https://e.org/1", "category": "bgp", "pubDate": "2026-05-01T10:00:00Z"}
+    names |= {"description": "words", "content:encoded": "long", "guid": "g"}
+    source = "".join(f"<{name}>{opening}{text}{closing}</{name}>" for name, text in names.items())
+    entry = first(rss(source, attributes=MEDIA))
+    assert (entry.title, entry.link, entry.categories, entry.published) == ("A", "https://e.org/1", ("bgp",), AT_TEN)
+    assert (entry.text, entry.content_html, entry.guid) == ("words", "long", "<![CDATA[g]]>")
+    title, summary = (f"<{name} type='html'>{opening}x{closing}</{name}>" for name in ("title", "summary"))
+    wrapped = first(atom(f"<id>1</id>{title}{summary}"))
+    assert (wrapped.title, wrapped.text) == ("x", "x")
+
+
 # --- links -----------------------------------------------------------------------------------------------------------
 
 

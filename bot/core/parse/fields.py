@@ -20,6 +20,7 @@ MAX_CATEGORIES = 200
 MAX_SOURCE = 600_000  # characters of a text's source, before references are decoded
 
 _CDATA = "<![CDATA["
+_WRAPPED = re.compile(r"\s*<!\[CDATA\[(.*)\]\]>\s*", re.DOTALL)
 _TAG = re.compile(r"</?[A-Za-z_][^<>]*>")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)|<\?.*?(?:\?>|\Z)", re.DOTALL)
 
@@ -78,6 +79,17 @@ def text_of(source: str) -> str:
     )
 
 
+def words_of(source: str) -> str:
+    """The same without a CDATA section that was escaped itself. What identifies an entry stays as written."""
+    return unwrapped(text_of(source))
+
+
+def unwrapped(text: str) -> str:
+    """Return the words in a text that is, all of it, the source of a CDATA section."""
+    inside = _WRAPPED.fullmatch(text) if _CDATA in text[:200] else None
+    return inside.group(1) if inside else text
+
+
 def decode_references(source: str) -> str:
     """Decode XML and HTML references once; numbers that XML forbids become U+FFFD."""
     return decode_entities(source).translate(_NOT_TEXT) if "&" in source else source
@@ -120,7 +132,7 @@ _Link: TypeAlias = tuple[str, str | None]  # as written, and the xml:base in for
 def _links_rss(scan: Scan, by_name: dict[str, list[Element]]) -> Iterator[_Link]:
     """What may be the link, best first: the next one counts where one leads nowhere (`javascript:`, "n/a")."""
     for element in by_name.get("link", []):
-        if text := text_of(inner(scan, element)).strip(XML_SPACE):
+        if text := words_of(inner(scan, element)).strip(XML_SPACE):
             yield text, element.base
     yield from _links_atom(scan, [*by_name.get("link", []), *by_name.get("atom:link", [])])
     for element in by_name.get("guid", []):
@@ -170,7 +182,7 @@ def read_title(scan: Scan, element: Element) -> str:
     kind = _attribute(element, "type").lower() if scan.kind == "atom" else ""
     if has_markup(source):
         return plain_line(source)
-    text = text_of(source)
+    text = words_of(source)
     if scan.kind != "atom":
         return cut_line(title_text(text), MAX_TITLE)
     is_html = _attribute(element, "mode").lower() == "escaped" or kind in _HTML_TYPES
@@ -187,7 +199,7 @@ def _categories(scan: Scan, children: list[Element]) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for element in children:
         if element.name in ("category", "dc:subject", "atom:category"):
-            named = _attribute(element, "term") or text_of(inner(scan, element)[:2_000])
+            named = _attribute(element, "term") or words_of(inner(scan, element)[:2_000])
             term = one_line(named) or one_line(_attribute(element, "label"))
             if term and len(found) < MAX_CATEGORIES:
                 found.setdefault(term)
@@ -197,7 +209,7 @@ def _categories(scan: Scan, children: list[Element]) -> tuple[str, ...]:
 def _date(scan: Scan, by_name: dict[str, list[Element]], names: tuple[str, ...]) -> str:
     """The first of these elements that can be read as a date; where none can, the first that says anything."""
     elements = (element for name in names for element in by_name.get(name, []))
-    texts = [text for e in elements if (text := text_of(inner(scan, e)[:500]).strip(XML_SPACE))]
+    texts = [text for e in elements if (text := words_of(inner(scan, e)[:500]).strip(XML_SPACE))]
     return next((text for text in texts if len(texts) == 1 or parse_date(text)), texts[0] if texts else "")
 
 
@@ -206,7 +218,7 @@ def _description(scan: Scan, elements: list[Element]) -> str | None:
         source = inner(scan, element)[:MAX_SOURCE]
         if has_markup(source):
             return None
-        if text := text_of(source).strip():
+        if text := words_of(source).strip():
             return text
     return None
 

@@ -16,7 +16,7 @@ from xml.parsers import expat
 
 import feedparser
 
-from bot.core.parse.fields import has_markup, inner
+from bot.core.parse.fields import has_markup, inner, unwrapped
 from bot.core.parse.scan import Item, Scan
 
 MAX_BODY = 100_000  # characters of one text that are kept
@@ -198,7 +198,7 @@ def _is_readable(part: Mapping[str, Any]) -> bool:
 
 def _as_html(part: Mapping[str, Any]) -> str:
     # What feedparser makes of an XHTML `<br/>`; to a reader of HTML that is two of them.
-    value = str(part.get("value") or "").replace("<br></br>", "<br>")
+    value = unwrapped(str(part.get("value") or "")).replace("<br></br>", "<br>")
     return html.escape(value, quote=False) if part.get("type") == "text/plain" else value
 
 
