@@ -8,12 +8,12 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from bot.core.errors import UsageError
-from bot.core.model.delivery import Delivery, DeliveryState, Probe
+from bot.core.model.delivery import Delivery, DeliveryState
 from bot.core.model.entry import Entry
 from bot.core.model.feed import Feed, FeedId
 from bot.core.model.route import DestinationUid
 from bot.core.model.status import DeliveryRow
-from bot.store import chat, deliveries, destinations, entries, lanes, leases, meta, status, subscriptions, upkeep
+from bot.store import chat, deliveries, entries, lanes, leases, meta, status, subscriptions, upkeep
 from bot.store.chat import AuditLine
 from bot.store.database import Database
 from bot.store.remembered import Remembered
@@ -101,9 +101,6 @@ class Extras:
         """Count one IDENTIFY at Discord's gateway; how many in the last 24 hours (R-8)."""
         return await self._db.write(upkeep.count_identify, now)
 
-    async def meta(self, name: str) -> str | None:
-        return await self._db.read(meta.get, name)
-
     async def key(self) -> bytes:
         """The secret of this state: what signs unsubscribe links and hubs' pushes. Made once, at its first use."""
         found = await self._db.read(meta.get, "key")
@@ -115,13 +112,6 @@ class Extras:
         await self._db.write(meta.put, name, value)
 
     # --- destinations and deliveries
-
-    async def set_probe(self, uid: DestinationUid, probe: Probe) -> None:
-        """Remember what a look at a destination found."""
-        await self._db.write(destinations.set_probe, uid, probe)
-
-    async def same_channel(self, uid: DestinationUid, remote_id: str) -> Sequence[DestinationUid]:
-        return await self._db.read(destinations.same_channel, uid, remote_id)
 
     async def resume(self, uid: DestinationUid, *, now: datetime) -> bool:
         """Unpark, subscribe again, and owe what was held; False: no such destination."""

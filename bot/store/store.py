@@ -158,6 +158,12 @@ class Store(Extras, Pages):
     async def put_off_probe(self, uid: DestinationUid, *, reason: str, probe_at: datetime) -> None:
         await self._db.write(destinations.put_off_probe, uid, reason, probe_at)
 
+    async def set_probe(self, uid: DestinationUid, probe: Probe) -> None:
+        await self._db.write(destinations.set_probe, uid, probe)
+
+    async def same_channel(self, uid: DestinationUid, remote_id: str) -> Sequence[DestinationUid]:
+        return await self._db.read(destinations.same_channel, uid, remote_id)
+
     async def unpark(self, uid: DestinationUid, *, probe: Probe) -> None:
         await self._db.write(destinations.unpark, uid, probe)
 
@@ -225,6 +231,9 @@ class Store(Extras, Pages):
 
     async def entry(self, name: str) -> Entry | None:
         return await self._db.read(entries.find, name)
+
+    async def meta(self, name: str) -> str | None:
+        return await self._db.read(meta.get, name)
 
     async def deliveries_of(self, entry_id: int) -> Sequence[tuple[Delivery, Sequence[Attempt]]]:
         return await self._db.read(deliveries.of_entry, entry_id)
