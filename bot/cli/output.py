@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bot.core.errors import UsageError
+from bot.core.model.delivery import Sent
 from bot.core.text.characters import clean, one_line
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def round_lines(done: "Round", now: datetime) -> Iterator[str]:
         if row.dead:
             yield f"{row.destination.uid}: {row.dead} dead; see `feedbell status`"
     new = sum(event.new for event in done.polls)
-    sent = sum(type(event.result).__name__ == "Sent" for event in done.sends)
+    sent = sum(isinstance(event.result, Sent) for event in done.sends)
     waiting = f", {done.waiting} waiting to be retried" if done.waiting else ""
     counts = (amount(len(done.polls), "feed"), amount(new, "new entry", "new entries"), amount(sent, "message"))
     yield f"{counts[0]} polled, {counts[1]}, {counts[2]} sent{waiting}"

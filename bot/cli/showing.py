@@ -23,8 +23,10 @@ def show(payloads: Mapping[DestinationUid, Payload], *, console: Console | None 
     """Print a panel for each destination, as many beside each other as the terminal takes."""
     console = console or Console(highlight=False, emoji=False, markup=False)
     beside = max(1, min(len(payloads), console.width // COLUMN))
-    panels = [Panel(_text(uid, one), title=Text(uid, style="bold"), title_align="left", box=ROUNDED)
-              for uid, one in payloads.items()]  # fmt: skip
+    panels = [
+        Panel(_text(uid, one), title=Text(uid, style="bold"), title_align="left", box=ROUNDED)
+        for uid, one in payloads.items()
+    ]
     for start in range(0, len(panels), beside):
         grid = Table.grid(expand=True)
         for _ in range(beside):
@@ -85,6 +87,11 @@ def _line(spans: Sequence[Span]) -> Text:
 
 
 def _style(span: Words) -> str:
-    marks = {"bold": span.bold, "italic": span.italic, "strike": span.strike, "cyan": span.code,
-             "underline": span.href is not None}  # fmt: skip
+    marks = {
+        "bold": span.bold,
+        "italic": span.italic,
+        "strike": span.strike,
+        "cyan": span.code,
+        "underline": span.href is not None,
+    }
     return " ".join(mark for mark, on in marks.items() if on)

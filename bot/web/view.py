@@ -55,7 +55,7 @@ class View:
             "link": http_url,
             "path": _path,
             "plural": plural,
-            "service": words.service_of,
+            "service": words.service_name,
             "state": words.state_of,
             "title": display_title,
         }

@@ -110,7 +110,8 @@ def kind_of(delivery: Delivery) -> str:
             return "Entry"
 
 
-def service_of(uid: str) -> str:
+def service_name(uid: str) -> str:
+    """Return what people call the platform of a destination."""
     scheme = uid.partition(":")[0]
     return SERVICES.get(scheme, scheme)
 
