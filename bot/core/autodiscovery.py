@@ -23,6 +23,7 @@ _FEED_TYPES = ("application/rss+xml", "application/atom+xml", "application/feed+
 _LOOSE_TYPES = ("application/json", "application/xml", "text/xml")
 _FEED_PATH = re.compile(r"(?:^|[/.?=_-])(?:feeds?|rss2?|atom|rdf|index\.xml|jsonfeed)(?:$|[/.?&=_-])", re.IGNORECASE)
 _FEED_WORDS = re.compile(r"\b(?:rss|atom|feed)\b", re.IGNORECASE)
+_FEED_SCHEME = re.compile(r"^feed:", re.IGNORECASE)  # of old browsers: "feed:https://…", "feed://…"
 _COMMENTS = re.compile(r"\bcomments?\b", re.IGNORECASE)
 _USUAL = ("index.xml", "feed.xml", "atom.xml", "rss.xml", "feed/", "rss", "feed.json")
 
@@ -102,6 +103,8 @@ def _tags(page: str) -> Iterator[_Tag]:
         for name, double, single, bare in _ATTRIBUTE.findall(found[2]):
             # The first of two attributes counts, as in browsers.
             attributes.setdefault(name.lower(), html.unescape(double or single or bare).strip())
+        if href := attributes.get("href"):
+            attributes["href"] = _FEED_SCHEME.sub("", href)
         after = page[found.end() : found.end() + 200].partition("<")[0]
         yield _Tag(found[1].lower(), attributes, after)
 

@@ -69,6 +69,12 @@ def test_what_counts_as_a_feed(page: str, expected: list[str]) -> None:
     assert urls(page) == expected
 
 
+@pytest.mark.parametrize("href", ["feed:https://e.org/rss", "feed://e.org/rss", "Feed:/rss"])
+def test_an_address_for_feed_readers_alone_is_one(href: str) -> None:
+    page = f'<link rel="alternate" type="application/rss+xml" href="{href}">'
+    assert [feed.url for feed in find_feeds(page, "https://e.org/blog/")] == ["https://e.org/rss"]
+
+
 def test_comments_come_last() -> None:
     page = (
         f'<link rel="alternate" type="{RSS}" title="Blog: Comments Feed" href="/c">'

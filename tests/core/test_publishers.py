@@ -195,9 +195,12 @@ def test_an_element_of_another_module_is_not_the_items_own() -> None:
     assert first(rss(item, attributes=' xmlns:l="http://purl.org/rss/1.0/modules/link/"')).link == "https://e.org/1"
 
 
-def test_a_category_that_has_only_a_label_is_called_by_it() -> None:
-    categories = '<category label="News"/><category term=" " label="Net"/><category term="x" label="Ex"/>'
-    assert first(atom(f"<id>1</id>{categories}")).categories == ("News", "Net", "x")
+def test_a_category_is_called_by_its_label_only_where_its_term_is_no_word() -> None:
+    categories = (
+        '<category label="News"/><category term=" " label="Net"/><category term="x" label="Ex"/>'
+        '<category term="https://e.org/tag/7" label="BGP"/><category term="https://e.org/tag/8"/>'
+    )
+    assert first(atom(f"<id>1</id>{categories}")).categories == ("News", "Net", "x", "BGP", "https://e.org/tag/8")
 
 
 @pytest.mark.parametrize(

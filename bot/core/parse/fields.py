@@ -199,8 +199,10 @@ def _categories(scan: Scan, children: list[Element]) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for element in children:
         if element.name in ("category", "dc:subject", "atom:category"):
-            named = _attribute(element, "term") or words_of(inner(scan, element)[:2_000])
-            term = one_line(named) or one_line(_attribute(element, "label"))
+            label = one_line(_attribute(element, "label"))
+            term = one_line(_attribute(element, "term") or words_of(inner(scan, element)[:2_000]))
+            # An address is a name for programs; the label beside it is what people call it (RFC 4287, 4.2.2.3).
+            term = label if label and (not term or http_url(term)) else term
             if term and len(found) < MAX_CATEGORIES:
                 found.setdefault(term)
     return tuple(found)
