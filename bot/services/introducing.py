@@ -51,9 +51,7 @@ class Introductions:
             await self._store.set_probe(uid, probe)
             return await self._why_too_many(uid, probe)
 
-    async def reopens(
-        self, destination: Destination, notifier: Notifier | None, *, now: datetime, again: datetime
-    ) -> bool:
+    async def reopens(self, destination: Destination, notifier: Notifier | None, *, again: datetime) -> bool:
         """Look at a parked destination by reading only; False: it takes nothing yet, and is looked at `again`."""
         uid = destination.uid
         try:

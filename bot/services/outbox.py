@@ -111,12 +111,12 @@ class Outbox:
             log.error("store unavailable", extra={"destination": uid, "error": str(error)})
 
     async def _takes(self, lane: Lane) -> bool:
-        destination, now, rules = lane.destination, self._clock.now(), self.means.rules
+        destination, again = lane.destination, self._clock.now() + self.means.rules.probe_every
         notifier = self._configured(destination.uid)
         if destination.parked is not None:
-            return await self.introductions.reopens(destination, notifier, now=now, again=now + rules.probe_every)
+            return await self.introductions.reopens(destination, notifier, again=again)
         if (why := await self.introductions.meet(destination, notifier)) is not None:
-            await self._record(destination, lane.owed[0], Parked(reason=why, probe_at=now + rules.probe_every))
+            await self._record(destination, lane.owed[0], Parked(reason=why, probe_at=again))
         return why is None
 
     async def _send_in_order(self, lane: Lane) -> None:

@@ -43,7 +43,7 @@ def sync(tx: Tx, feeds: Sequence[Feed], now: datetime) -> None:
             _update(tx, row, feed, position, now)
     kept = {feed.id for feed in feeds}
     gone = [row["no"] for row in stored.values() if row["id"] not in kept and not row["from_chat"]]
-    remove(tx, [no for no in gone], now)
+    remove(tx, gone, now)
     forget_a_wrong_clock(tx, now)
 
 
