@@ -24,6 +24,7 @@ CALLBACK_PAUSE = timedelta(milliseconds=300)
 EDIT_TRIES = 8  # within the fifteen minutes that a token lives
 EDIT_PAUSE, LONGEST_PAUSE = timedelta(milliseconds=500), timedelta(seconds=30)
 REFUSED_FOR = timedelta(minutes=15)  # a token that got 401 is left alone; Discord bans who insists (T29)
+LONGEST_ASKED = timedelta(hours=24)
 REFUSED = "Discord refuses the bot token (401)"
 ACKNOWLEDGED = 40060  # Discord's code for an interaction that has its answer
 
@@ -118,3 +119,9 @@ def _object(answer: Answer) -> Mapping[str, object]:
     if not isinstance(found, dict):
         raise NotifyError("Discord's answer can't be read")
     return found
+
+
+def asked_wait(error: Exception) -> timedelta:
+    """Return how long Discord wants to be left alone after this; nothing where it doesn't say."""
+    asked = error.retry_after if isinstance(error, Deferred) else None
+    return min(asked, LONGEST_ASKED) if asked is not None else timedelta(0)

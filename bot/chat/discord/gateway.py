@@ -16,6 +16,7 @@ from discord.gateway import DiscordWebSocket
 from discord.http import Route
 from yarl import URL
 
+from bot.chat.discord.api import asked_wait
 from bot.chat.discord.budget import Budget, Starts
 from bot.chat.discord.sync import LeaseStore
 from bot.chat.state import ChatState
@@ -128,7 +129,7 @@ class Gateway:
         wait = FIRST_WAIT
         is_first = True
         while True:
-            began = self._clock.monotonic()
+            began, asked = self._clock.monotonic(), timedelta(0)
             try:
                 if not await self._take_lease():
                     await self._clock.sleep(STANDBY)
@@ -138,12 +139,12 @@ class Gateway:
                     is_first = False
                 why = await self._run()
             except FeedbellError as error:
-                why = str(error)
+                why, asked = str(error), asked_wait(error)
             log.warning("no Discord connection", extra={"why": why})
             self._tell(ChatState(connected=False, why=why))
             if timedelta(seconds=self._clock.monotonic() - began) > ALIVE:
                 wait = FIRST_WAIT
-            await self._clock.sleep(timedelta(seconds=wait * (1 + self._clock.roll() / 10)))
+            await self._clock.sleep(max(timedelta(seconds=wait * (1 + self._clock.roll() / 10)), asked))
             wait = min(wait * 2, LONGEST_WAIT)
 
     async def _take_lease(self) -> bool:

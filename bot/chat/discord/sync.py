@@ -6,7 +6,7 @@ import logging
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from bot.chat.discord.api import ChatApi
+from bot.chat.discord.api import ChatApi, asked_wait
 from bot.chat.discord.definitions import definitions
 from bot.core.errors import NotifyError, StoreError
 from bot.ports import Clock
@@ -42,17 +42,18 @@ class LeaseStore(Protocol):
 async def keep_commands(api: ChatApi, store: MetaStore, leases: LeaseStore | None, clock: Clock) -> None:
     """Write the commands if they are not what was written last; try until it is done."""
     wait = FIRST_WAIT
-    while not await _once(api, store, leases, clock):
-        await clock.sleep(wait)
+    while (asked := await _once(api, store, leases, clock)) is not None:
+        await clock.sleep(max(wait, asked))
         wait = min(wait * 2, LONGEST_WAIT)
 
 
-async def _once(api: ChatApi, store: MetaStore, leases: LeaseStore | None, clock: Clock) -> bool:
+async def _once(api: ChatApi, store: MetaStore, leases: LeaseStore | None, clock: Clock) -> timedelta | None:
+    """Return None when they are written, else how long Discord wants to be left alone."""
     now = clock.now()
     try:
         epoch = await leases.take_lease(LEASE, now=now, until=now + HELD) if leases is not None else 0
         if epoch is None:
-            return False
+            return timedelta(0)
         try:
             await _write(api, store)
         finally:
@@ -60,8 +61,8 @@ async def _once(api: ChatApi, store: MetaStore, leases: LeaseStore | None, clock
                 await leases.release_lease(LEASE, epoch=epoch)
     except (NotifyError, StoreError) as error:
         log.warning("Discord does not know the commands yet", extra={"error": str(error)})
-        return False
-    return True
+        return asked_wait(error)
+    return None
 
 
 async def _write(api: ChatApi, store: MetaStore) -> None:

@@ -173,3 +173,17 @@ async def test_a_discord_that_is_away_is_told(make: Make, discord: DiscordServer
     await chat.start()
     await until(lambda: "answered 503" in chat.state().why or None)
     await ready(discord, chat)
+
+
+@pytest.mark.parametrize("path", ["/api/v10/gateway/bot", "/api/v10/applications/@me"])
+async def test_discord_is_not_asked_again_before_it_wants_to_be_asked(
+    make: Make, discord: DiscordServer, path: str
+) -> None:
+    discord.faults.add(Fault(kind="status", status=429, headers={"Retry-After": "6"}, match=f"GET {path}"))
+    chat = make()
+    await chat.start()
+    first, second = await until(
+        lambda: times[:2] if len(times := [one.at for one in discord.requests if one.path == path]) > 1 else None
+    )
+    assert second - first >= 6
+    await ready(discord, chat)
