@@ -39,8 +39,34 @@ def owe_late(tx: Tx, owed: Sequence[Owing], now: datetime) -> int:
         # A digest's members come back with it, or they would wait for ever.
         rows = tx.rows(f"SELECT COALESCE(digest_id, id) AS id FROM delivery WHERE state = 'dead' AND {names}", **params)
         count += revive(tx, sorted({row["id"] for row in rows}), now)
+    _put_in_order(tx, [delivery.idem for delivery, _ in owed])
     destinations.reschedule(tx, uids)
     return count
+
+
+def _put_in_order(tx: Tx, idems: Sequence[str]) -> None:
+    """Let deliveries stand in this order: those of old and those just owed share out the places that they have.
+
+    By its number what was dead would pass what is older and was never owed.
+    """
+    at = {each: position for position, each in enumerate(idems)}
+    heads: dict[str, dict[int, tuple[int, int]]] = {}  # destination -> id of a delivery or its digest -> (order, place)
+    for part in chunks(idems):
+        names, params = one_of("d.idem", "i", part)
+        rows = tx.rows(
+            "SELECT d.idem, h.destination_uid AS uid, h.id AS id, COALESCE(h.place, h.id) AS place FROM delivery d"
+            f" JOIN delivery h ON h.id = COALESCE(d.digest_id, d.id) WHERE h.state = 'pending' AND {names}",
+            **params,
+        )
+        for row in rows:
+            known = heads.setdefault(row["uid"], {})
+            order, place = at[row["idem"]], row["place"]
+            known[row["id"]] = min(known.get(row["id"], (order, place)), (order, place))
+    for uid in sorted(heads):
+        standing = sorted((order, id, place) for id, (order, place) in heads[uid].items())
+        for place, (_, id, now_at) in zip(sorted(place for _, _, place in standing), standing, strict=True):
+            if place != now_at:
+                tx.run("UPDATE delivery SET place = :place WHERE id = :id", place=place, id=id)
 
 
 def revive(tx: Tx, delivery_ids: Sequence[int], now: datetime) -> int:

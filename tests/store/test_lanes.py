@@ -215,6 +215,18 @@ async def test_replay_owes_what_was_not_owed_and_what_is_dead_but_never_what_was
     assert {lane.destination.uid: titles(lane) for lane in lanes} == {X: ["Post 2", "Post 3"], Y: ["Post 1"]}
 
 
+async def test_a_replay_keeps_its_order_though_some_of_it_was_owed_before(store: Store) -> None:
+    await owing(store, 4)
+    lane = await take(store)
+    one, two, three, four = [owed.delivery for owed in lane.owed]
+    for row, end in enumerate((SENT, Dead(why="bad"), SENT, Dead(why="bad"))):
+        await attempt(store, lane, end, row=row)
+    await give_back(store, lane)
+    never_owed = [replace(one, idem="e" * 32), replace(three, idem="f" * 32)]
+    assert await store.owe([never_owed[0], two, never_owed[1], four], now=NOW) == 4
+    assert titles(await take(store)) == ["Post 1", "Post 2", "Post 3", "Post 4"]
+
+
 async def test_a_digest_takes_its_members_place_and_their_fate(store: Store) -> None:
     await owing(store, 4)
     lane = await take(store)
