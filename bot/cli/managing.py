@@ -11,6 +11,7 @@ import click
 from bot.cli.loading import ask, config_option, config_path, settings_of
 from bot.cli.output import print_table, say
 from bot.clock import SystemClock
+from bot.config.errors import mask
 from bot.config.settings import Settings
 from bot.core.errors import UsageError
 from bot.core.model.delivery import Delivery, DeliveryState
@@ -88,7 +89,7 @@ def resume(destination: str, config: str | None) -> None:
     if not ask(settings_of(config), lambda store: store.resume(uid, now=SystemClock().now())):
         rows = ask(settings_of(config), lambda store: store.destination_rows())
         known = ", ".join(row.destination.uid for row in rows)
-        raise UsageError(f'no destination "{destination}"; destinations: {known or "none yet"}')
+        raise UsageError(f'no destination "{mask(destination)}"; destinations: {known or "none yet"}')
     say(f"{destination} is tried again; a running bot, or `feedbell once`, sends what it is owed")
 
 

@@ -68,8 +68,16 @@ async def test_a_list_for_other_readers_holds_feeds_that_were_never_polled(tmp_p
     assert [outline.get("xmlUrl") for outline in body.iter("outline")] == ["https://blog.example.org/feed?a=1&b=2"]
 
 
-async def test_a_password_in_an_address_that_was_typed_is_not_repeated(tmp_path: Path) -> None:
-    done = await BotProcess(tmp_path, "").call("inspect", "https://reader:hunter2@blog.example.org/feed")
+@pytest.mark.parametrize(
+    "call",
+    [
+        ("inspect", "https://reader:hunter2@blog.example.org/feed"),
+        ("resume", "slack-webhook:https://hooks.slack.com/services/T0/B0/hunter2"),
+        ("send-test", "webhook:https://blog.example.org/hook?hunter2"),
+    ],
+)
+async def test_a_secret_in_what_was_typed_is_not_repeated(tmp_path: Path, call: tuple[str, str]) -> None:
+    done = await BotProcess(tmp_path, "").call(*call)
     assert done.code == 1
-    assert "user name or password" in done.err
+    assert done.err.startswith("error: ")
     assert "hunter2" not in done.out + done.err
