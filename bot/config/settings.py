@@ -78,7 +78,7 @@ class DiscordSettings(Section):
 class EmailSettings(Section):
     """The mail server."""
 
-    host: f.Words | None = None
+    host: f.Host | None = None
     port: f.Port = 587
     security: Literal["starttls", "tls", "none"] = "starttls"
     username: f.Words | None = None

@@ -219,6 +219,19 @@ def parse_network(text: str) -> str:
     raise ValueError(f'{quoted(text)} is no network; allowed: CIDR form, such as "10.0.0.0/8"{hint}')
 
 
+def parse_host(text: str) -> str:
+    """Read a server's name or IP address, alone."""
+    try:
+        return str(ip_address(text.strip("[]")))
+    except ValueError:
+        pass
+    if not text.isprintable() or re.search(r"[\s/:@\[\]]", text) or not text:
+        raise ValueError(
+            f'{quoted(text)} is no host; allowed: a name such as "smtp.example.org"; its port has its own key'
+        )
+    return text
+
+
 def parse_mail_address(text: str) -> str:
     """Read a bare address."""
     if not _ADDRESS.fullmatch(text) or not text.isprintable():

@@ -47,6 +47,8 @@ ONE_MISTAKE = [
     ('[discord]\npublic_key = "abc"', "2:14: error: discord.public_key: must be the 64 hexadecimal digits that Discord "
      "shows as the application's public key"),
     ('[email]\nport = "587"', "2:8: error: email.port: a whole number is wanted, not text in quotes"),
+    *((f'[email]\nhost = "{host}"', f'2:8: error: email.host: "{host}" is no host; allowed: a name such as '
+       '"smtp.example.org"; its port has its own key') for host in ("mail.example.org:25", "smtp://mail", "a b", "")),
     ("[email]\nport = 0", "2:8: error: email.port: must be at least 1"),
     ("[email]\nport = 99999", "2:8: error: email.port: must be at most 65535"),
     ('[email]\nsecurity = "tsl"', '2:12: error: email.security: "tsl" is not allowed; allowed: "starttls", "tls", '
