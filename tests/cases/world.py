@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import sqlite3
 import threading
 from collections.abc import Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, closing, suppress
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
@@ -205,6 +206,8 @@ class World:
                 break
             self.clock.move(INTERVAL * 1.15)
             await self.until(lambda: len(self.feeds.requests) >= wanted, seconds=2)
+        # A parser that has just been started may be silent for longer than a bot that has done its work.
+        await self.until(lambda: not self._is_reading(), seconds=20)
         await self.quiet()
 
     async def once(self) -> Finished:
@@ -240,6 +243,13 @@ class World:
                 return await answer.text()
         except ClientError:
             return ""
+
+    def _is_reading(self) -> bool:
+        """Whether the bot holds a feed: asked for, and not yet in the store."""
+        for path in self.folder.rglob("*.db"):
+            with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as state, suppress(sqlite3.Error):
+                return state.execute("SELECT 1 FROM feed WHERE lease_until IS NOT NULL").fetchone() is not None
+        return False
 
     def _traffic(self) -> tuple[int, ...]:
         http = (self.feeds, self.slack, self.discord)
