@@ -41,9 +41,10 @@ async def ask(world: World, platform: str, text: str) -> Answer:
 
 
 async def connected(world: World) -> None:
-    """Wait until both chats can be heard."""
+    """Wait until both chats can be heard, and know what was fetched before."""
     if not world.bot.is_running:
         await world.start()
+    await world.until(lambda: not world.is_reading(), seconds=20)
     async with asyncio.timeout(CONNECTED):
         await world.slack.socket.wait_connected()
         await world.discord.gateway.wait_ready()
