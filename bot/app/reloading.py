@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bot.app.parts import Parts
 from bot.app.preparing import sync
-from bot.config.load import load, missing_secrets
+from bot.config.load import load_complete
 from bot.config.reload import diff, needs_restart
 from bot.config.settings import Settings
 from bot.core.errors import ConfigError
@@ -86,7 +86,9 @@ class Reloader:
     async def _read_again(self) -> None:
         before = self._parts.settings
         try:
-            settings = await asyncio.to_thread(_load, self._asked.path)  # thousands of feeds take half a second
+            settings = await asyncio.to_thread(
+                load_complete, self._asked.path, os.environ
+            )  # thousands of feeds take half a second
             self._parts.apply(settings)  # which may find mistakes in a template
         except ConfigError as error:
             for problem in error.problems:
@@ -103,13 +105,6 @@ class Reloader:
             log.info("configuration changed", extra={"change": line})
         self._known = settings
         self._wake()
-
-
-def _load(path: Path) -> Settings:
-    settings = load(path, os.environ, with_secrets=True)
-    if missing := missing_secrets(settings):
-        raise ConfigError(missing)
-    return settings
 
 
 def stamp_of(path: Path) -> Stamp:

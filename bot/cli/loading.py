@@ -9,9 +9,8 @@ from typing import Any, TypeVar
 import click
 
 from bot.clock import SystemClock
-from bot.config.load import load, missing_secrets
+from bot.config.load import load, load_complete
 from bot.config.settings import Settings
-from bot.core.errors import ConfigError
 from bot.store.store import Store, open_store
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -33,10 +32,8 @@ def config_path(config: str | None, environ: Mapping[str, str] | None = None) ->
 
 def settings_of(config: str | None, *, with_secrets: bool = False) -> Settings:
     """Load the configuration; `with_secrets` for whoever sends. Raises ConfigError."""
-    settings = load(config_path(config), os.environ, with_secrets=with_secrets)
-    if with_secrets and (missing := missing_secrets(settings)):
-        raise ConfigError(missing)
-    return settings
+    read = load_complete if with_secrets else load
+    return read(config_path(config), os.environ)
 
 
 def ask(settings: Settings, question: Callable[[Store], Awaitable[T]]) -> T:

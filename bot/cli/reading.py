@@ -41,8 +41,7 @@ def latest(text: tuple[str, ...], count: int | None, as_json: bool, config: str 
 
 def _find(text: str, count: int | None, reading: Reading) -> tuple[LatestQuery, Sequence[Entry], list[str]]:
     query = parse_latest(text, has_tag=reading.has_tag, feed_ids=reading.feed_ids)
-    tag = None if query.tag is None else fold(query.tag)
-    entries = reading.latest(tag=tag, feed=query.feed, limit=count or query.count)
+    entries = reading.latest(tag=query.folded, feed=query.feed, limit=count or query.count)
     return query, entries, [] if entries else [name for name, _ in reading.tags()]
 
 

@@ -81,6 +81,14 @@ def listening_address(path: Path, environ: Mapping[str, str]) -> tuple[tuple[str
         return HttpSettings().address, False
 
 
+def load_complete(path: Path, environ: Mapping[str, str]) -> Settings:
+    """The same for whoever sends: raises ConfigError also where a secret alone is missing."""
+    settings = load(path, environ, with_secrets=True)
+    if missing := missing_secrets(settings):
+        raise ConfigError(missing)
+    return settings
+
+
 def missing_secrets(settings: Settings) -> tuple[Problem, ...]:
     """Return a problem for each destination, and each feed with credentials, whose secret isn't set."""
     return settings._missing

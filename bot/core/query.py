@@ -23,12 +23,17 @@ _YES = frozenset({"true", "yes", "1", "on"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatestQuery:
-    """What somebody asks for. `tag` is as typed, for the answer; look it up by `core.tags.fold`."""
+    """What somebody asks for. `tag` is as typed, for the answer; `folded` is looked up."""
 
     tag: str | None = None
     feed: FeedId | None = None
     count: int = 1
     public: bool = False
+
+    @property
+    def folded(self) -> str | None:
+        """The tag as the store knows it."""
+        return None if self.tag is None else fold(self.tag)
 
 
 def parse_latest(text: str, *, has_tag: HasTag, feed_ids: FeedIds) -> LatestQuery:

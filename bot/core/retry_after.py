@@ -5,7 +5,8 @@ import re
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
-LONGEST = timedelta(days=365)  # more is a broken number; who asks for it caps at a day anyway
+LONGEST = timedelta(days=365)  # more is a broken number
+KEPT = timedelta(hours=24)  # no service may silence us for longer
 _NUMBER = re.compile(r"\d{1,12}(?:\.\d{1,9})?")
 
 

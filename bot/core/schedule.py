@@ -124,12 +124,12 @@ def due_at(route: Route, tags: frozenset[str], now: datetime) -> tuple[datetime,
 
 def quiet_ends(routes: Sequence[Route], tags: frozenset[str], now: datetime) -> tuple[tuple[str, datetime], ...]:
     """Return the routes that keep quiet now about an entry with these folded tags, each with the end of that."""
-    ends = []
-    for route in routes:
-        if route.quiet is not None and not route.urgent & tags:
-            end = quiet_until(route.quiet, route.timezone, now)
-            ends += [(route.name, end)] if end is not None else []
-    return tuple(ends)
+    ends = (
+        (route.name, quiet_until(route.quiet, route.timezone, now))
+        for route in routes
+        if route.quiet is not None and not route.urgent & tags
+    )
+    return tuple((name, end) for name, end in ends if end is not None)
 
 
 def digest_heading(rules: Sequence[DigestRule]) -> str:

@@ -26,6 +26,7 @@ from bot.core.model.delivery import (
     Unknown,
 )
 from bot.core.model.route import OnUnknown
+from bot.core.retry_after import KEPT
 
 LOST_OFTEN = 3  # sends that left no trace while the service could be asked: then the message itself is suspect
 
@@ -39,7 +40,7 @@ class DeliveryRules:
     on_unknown: OnUnknown = OnUnknown.RESEND
     retry_base: timedelta = timedelta(seconds=2)
     retry_cap: timedelta = timedelta(minutes=15)
-    asked_cap: timedelta = timedelta(hours=24)  # no service may silence us for longer by a Retry-After
+    asked_cap: timedelta = KEPT  # what a Retry-After may ask for
     give_up: timedelta = timedelta(hours=72)  # one message that alone fails
     breaker_after: int = 5
     breaker_open: timedelta = timedelta(seconds=30)

@@ -12,7 +12,6 @@ from bot.core.errors import UsageError
 from bot.core.model.entry import Entry
 from bot.core.query import LatestQuery, parse_latest
 from bot.core.render import render_list
-from bot.core.tags import fold
 from bot.store.reading import Reading
 
 HELP = 'type "latest", "latest bgp", "latest infiniband 3", "tags" or "quit"'
@@ -58,8 +57,7 @@ async def _answer(parts: Parts, words: str) -> str:
 
 def _latest(text: str, reading: Reading) -> tuple[LatestQuery, Sequence[Entry]]:
     query = parse_latest(text, has_tag=reading.has_tag, feed_ids=reading.feed_ids)
-    tag = None if query.tag is None else fold(query.tag)
-    return query, reading.latest(tag=tag, feed=query.feed, limit=query.count)
+    return query, reading.latest(tag=query.folded, feed=query.feed, limit=query.count)
 
 
 async def _tags(parts: Parts) -> list[str]:

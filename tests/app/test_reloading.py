@@ -16,7 +16,7 @@ from bot.app.parts import Observers, Parts, built, opened
 from bot.app.preparing import prepare
 from bot.app.reloading import SETTLED, Asked, Reloader
 from bot.clock import SystemClock
-from bot.config.load import load
+from bot.config.load import load, load_complete
 from bot.config.settings import Settings
 from bot.core.errors import StoreUnavailable
 from tests.chat_room import RoomClock
@@ -138,11 +138,11 @@ async def test_a_file_is_read_beside_the_loop(tmp_path: Path, monkeypatch: pytes
 
     def watched(*args: Any, **kwargs: Any) -> Settings:
         threads.append(threading.current_thread())
-        return load(*args, **kwargs)
+        return load_complete(*args, **kwargs)
 
     path = tmp_path / "config.toml"
     async with running(path) as (parts, _, reloader, clock):
-        monkeypatch.setattr("bot.app.reloading.load", watched)
+        monkeypatch.setattr("bot.app.reloading.load_complete", watched)
         await write(path, FEED.format("one") + FEED.format("two"), reloader, clock)
         await reloader.look()
         assert await feeds_of(parts) == ["one", "two"]

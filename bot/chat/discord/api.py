@@ -12,6 +12,7 @@ import aiohttp
 from bot.chat.discord.requests import Interaction
 from bot.core.errors import Deferred, NotifyError, OutcomeUnknown
 from bot.core.model.message import JsonValue
+from bot.core.retry_after import KEPT
 from bot.notifiers.http import Answer, ask
 from bot.ports import Clock
 
@@ -24,7 +25,6 @@ CALLBACK_PAUSE = timedelta(milliseconds=300)
 EDIT_TRIES = 8  # within the fifteen minutes that a token lives
 EDIT_PAUSE, LONGEST_PAUSE = timedelta(milliseconds=500), timedelta(seconds=30)
 REFUSED_FOR = timedelta(minutes=15)  # a token that got 401 is left alone; Discord bans who insists (T29)
-LONGEST_ASKED = timedelta(hours=24)
 REFUSED = "Discord refuses the bot token (401)"
 ACKNOWLEDGED = 40060  # Discord's code for an interaction that has its answer
 
@@ -124,4 +124,4 @@ def _object(answer: Answer) -> Mapping[str, object]:
 def asked_wait(error: Exception) -> timedelta:
     """Return how long Discord wants to be left alone after this; nothing where it doesn't say."""
     asked = error.retry_after if isinstance(error, Deferred) else None
-    return min(asked, LONGEST_ASKED) if asked is not None else timedelta(0)
+    return min(asked, KEPT) if asked is not None else timedelta(0)

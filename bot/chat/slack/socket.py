@@ -20,7 +20,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.chat.state import ChatState
 from bot.chat.works import Works
-from bot.core.retry_after import parse_retry_after
+from bot.core.retry_after import KEPT, parse_retry_after
 from bot.ports import Clock
 
 log = logging.getLogger(__name__)
@@ -36,7 +36,6 @@ OVERLAP = timedelta(seconds=1)  # the old connection still takes acknowledgement
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0  # seconds between tries to connect
 REFUSED_WAIT = 900.0  # seconds: a token that is refused is left alone (T29)
 LIMITED_WAIT = 30.0  # seconds: of this method Slack takes few calls a minute, where it doesn't say when the next
-LONGEST_ASKED = timedelta(hours=24)
 REFUSED = frozenset("invalid_auth not_authed account_inactive token_revoked token_expired missing_scope".split())
 
 # The SDK takes every answer for an object, also the page of a proxy, and reads it however deep it goes.
@@ -160,7 +159,7 @@ class Socket:
         word = said if isinstance(said, str) else None
         if word == "ratelimited" or _status(error.response) == 429:
             asked = parse_retry_after(_header(error.response, "Retry-After"), now=self._clock.now())
-            self._least_wait = min(asked, LONGEST_ASKED).total_seconds() if asked is not None else LIMITED_WAIT
+            self._least_wait = min(asked, KEPT).total_seconds() if asked is not None else LIMITED_WAIT
             return "Slack asks us to slow down"
         if word in REFUSED:
             self._least_wait = REFUSED_WAIT

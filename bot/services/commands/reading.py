@@ -29,8 +29,7 @@ def latest(desk: Desk, reading: Reading, asked: Asked) -> Answer:
     query = parse_latest(asked.text, has_tag=scope.has_tag, feed_ids=scope.feed_ids)
     page = max(0, min(asked.page, LAST_PAGE))
     start = page * query.count
-    tag = None if query.tag is None else fold(query.tag)
-    found = scope.latest(tag=tag, feed=query.feed, limit=start + query.count + 1)
+    found = scope.latest(tag=query.folded, feed=query.feed, limit=start + query.count + 1)
     shown = found[start : start + query.count]
     public = query.public or asked.public
     if not shown:
