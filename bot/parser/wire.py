@@ -7,7 +7,7 @@ import io
 import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, BinaryIO, Final
+from typing import IO, Any, Final
 
 from bot.core.model.entry import Key, ParsedFeed
 
@@ -48,13 +48,15 @@ class Answer:
     portions: int = 0  # of the feed's items, which follow
 
 
-def ask(question: Question) -> tuple[bytes, bytes]:
-    """Return what is sent for a question: all but its document, and that as it is, so that nobody copies it."""
+def write_question(stream: IO[bytes], question: Question) -> None:
+    """Send all but the document in a pickle, and the document as it is, so that nobody copies it."""
     packed = pickle.dumps(replace(question, body=b""), protocol=5)
-    return len(packed).to_bytes(HEAD, "big") + len(question.body).to_bytes(HEAD, "big") + packed, question.body
+    stream.write(len(packed).to_bytes(HEAD, "big") + len(question.body).to_bytes(HEAD, "big") + packed)
+    stream.write(question.body)
+    stream.flush()
 
 
-def read_question(stream: BinaryIO) -> Question | None:
+def read_question(stream: IO[bytes]) -> Question | None:
     """Read what our own parent wrote; None at the end."""
     if len(head := stream.read(2 * HEAD)) < 2 * HEAD:
         return None
@@ -64,10 +66,11 @@ def read_question(stream: BinaryIO) -> Question | None:
     return replace(question, body=stream.read(int.from_bytes(head[HEAD:], "big")))
 
 
-def frame(answer: Answer) -> bytes:
-    """Return the length of an answer, and the answer."""
-    packed = b"".join(pickle.dumps(part, protocol=5) for part in _parts(answer))
-    return len(packed).to_bytes(HEAD, "big") + packed
+def frames(answer: Answer) -> Iterator[bytes]:
+    """Return an answer in portions, each behind its length."""
+    for part in _parts(answer):
+        packed = pickle.dumps(part, protocol=5)
+        yield len(packed).to_bytes(HEAD, "big") + packed
 
 
 def _parts(answer: Answer) -> Iterator[object]:
@@ -80,16 +83,38 @@ def _parts(answer: Answer) -> Iterator[object]:
     yield from (items[start : start + PORTION] for start in starts)
 
 
-def to_answer(packed: bytes) -> Answer:
-    """Read what the worker wrote. Raises pickle.UnpicklingError, and what broken pickles raise."""
-    stream = io.BytesIO(packed)
-    answer = _Guarded(stream).load()
+def read_answer(stream: IO[bytes], at_most: int) -> Answer:
+    """Read what the worker wrote, of `at_most` bytes.
+
+    Raises ValueError for a longer one, EOFError for half of one, UnpicklingError and what broken pickles raise.
+    """
+    packed = _Frames(stream, at_most)
+    answer = packed.next()
     if not isinstance(answer, Answer):
         raise pickle.UnpicklingError("no answer")
     if answer.feed is None or not answer.portions:
         return answer
-    items = [item for _ in range(answer.portions) for item in _Guarded(stream).load()]
-    return replace(answer, feed=replace(answer.feed, items=tuple(items)), portions=0)
+    items = tuple(item for _ in range(answer.portions) for item in packed.next())
+    return replace(answer, feed=replace(answer.feed, items=items), portions=0)
+
+
+class _Frames:
+    def __init__(self, stream: IO[bytes], at_most: int) -> None:
+        self._stream = stream
+        self._left = at_most
+
+    def next(self) -> Any:
+        length = int.from_bytes(self._exactly(HEAD), "big")
+        self._left -= length
+        if self._left < 0:
+            raise ValueError("too long an answer")
+        return _Guarded(io.BytesIO(self._exactly(length))).load()
+
+    def _exactly(self, count: int) -> bytes:
+        data = self._stream.read(count)
+        if len(data) < count:
+            raise EOFError
+        return data
 
 
 class _Guarded(pickle.Unpickler):

@@ -19,7 +19,7 @@ from typing import BinaryIO, Final, Protocol
 
 from bot.core.errors import NotAFeed, ParseError
 from bot.core.model.entry import Key, ParsedFeed
-from bot.parser.wire import Answer, Question, frame, read_question
+from bot.parser.wire import Answer, Question, frames, read_question
 
 _PR_SET_PDEATHSIG: Final = 1
 _PAGE: Final = resource.getpagesize()
@@ -53,20 +53,20 @@ def serve(parse: Parse, questions: BinaryIO, answers: BinaryIO, *, before_each: 
         before_each()
         packed, is_last = _reply(parse, question, grown)
         del question
-        answers.write(packed)
+        answers.writelines(packed)
         answers.flush()
         if is_last:
             return
 
 
-def _reply(parse: Parse, question: Question, grown: int) -> tuple[bytes, bool]:
+def _reply(parse: Parse, question: Question, grown: int) -> tuple[list[bytes], bool]:
     with contextlib.suppress(MemoryError):
         reply = answer(parse, question)
         if _resident() > grown:
             reply = replace(reply, is_last=True)
-        return frame(reply), reply.is_last
+        return list(frames(reply)), reply.is_last
     # Only here are the frames gone that held the document.
-    return frame(Answer(failed="it needs too much memory", is_last=True)), True
+    return list(frames(Answer(failed="it needs too much memory", is_last=True))), True
 
 
 def answer(parse: Parse, question: Question) -> Answer:
@@ -146,7 +146,7 @@ def _last_words(answers: BinaryIO) -> Callable[[type[BaseException], BaseExcepti
             place = f" in {Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}"
             trace = trace.tb_next
         with contextlib.suppress(OSError):
-            answers.write(frame(Answer(failed=f"the parser broke: {kind.__name__}{place}", is_last=True)))
+            answers.writelines(frames(Answer(failed=f"the parser broke: {kind.__name__}{place}", is_last=True)))
             answers.flush()
 
     return report

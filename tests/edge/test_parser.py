@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 import pickle
 import signal
@@ -20,7 +21,7 @@ from bot.core.model.entry import ParsedEntry, ParsedFeed
 from bot.core.parse.document import parse
 from bot.parser.guarded import GuardedParser
 from bot.parser.limits import ParseLimits
-from bot.parser.wire import PORTION, Answer, Question, frame, to_answer
+from bot.parser.wire import PORTION, Answer, Question, frames, read_answer
 from bot.ports import Parser
 
 HEAD = b"<?xml version='1.0'?><rss version='2.0'><channel><title>Feed</title><link>http://x.example/</link>"
@@ -233,32 +234,44 @@ class _Evil:
         return os.system, ("touch /tmp/should-not-exist",)
 
 
-def test_an_answer_can_name_nothing_but_what_a_parse_gives() -> None:
-    with pytest.raises(pickle.UnpicklingError, match="nothing that a parse gives"):
-        to_answer(pickle.dumps(_Evil()))
-    with pytest.raises(pickle.UnpicklingError):
-        to_answer(pickle.dumps({"feed": None}))
-    with pytest.raises(pickle.UnpicklingError):
-        to_answer(pickle.dumps(Question(body=b"", url="", content_type=None, listed={})))
+def heard(*packed: bytes) -> Answer:
+    """What is read of these frames."""
+    return read_answer(io.BytesIO(b"".join(packed)), 1 << 20)
+
+
+@pytest.mark.parametrize("said", [_Evil(), {"feed": None}, Question(body=b"", url="", content_type=None, listed={})])
+def test_an_answer_can_name_nothing_but_what_a_parse_gives(said: object) -> None:
+    packed = pickle.dumps(said)
+    with pytest.raises(pickle.UnpicklingError, match=r"nothing that a parse gives|no answer"):
+        heard(len(packed).to_bytes(4, "big"), packed)
 
 
 def test_every_kind_of_value_crosses_the_pipe_unchanged() -> None:
     dated = ParsedEntry(guid="g", published=datetime(2024, 9, 2, tzinfo=UTC), categories=("a",))
     answer = Answer(feed=ParsedFeed(items=(dated,), ttl=timedelta(minutes=5), skip_hours=(1,)))
-    assert to_answer(frame(answer)[4:]) == answer
+    assert heard(*frames(answer)) == answer
+
+
+def feed_of(items: int) -> ParsedFeed:
+    return parse(document(items), url="http://x.example/f", content_type="application/rss+xml", listed={})
 
 
 @pytest.mark.parametrize("items", [0, 1, PORTION, PORTION + 1, 3 * PORTION])
 def test_a_feed_of_any_length_comes_back_whole(items: int) -> None:
-    feed = parse(document(items), url="http://x.example/f", content_type="application/rss+xml", listed={})
-    assert len(feed.items) == items
-    answer = Answer(feed=feed, is_last=True)
-    assert to_answer(frame(answer)[4:]) == answer
+    answer = Answer(feed=feed_of(items), is_last=True)
+    assert answer.feed is not None
+    assert len(answer.feed.items) == items
+    assert heard(*frames(answer)) == answer
 
 
-def test_an_answer_that_ends_between_its_portions_is_none() -> None:
-    feed = parse(document(PORTION + 1), url="http://x.example/f", content_type="application/rss+xml", listed={})
-    whole = frame(Answer(feed=feed))[4:]
-    first = pickle.dumps(feed.items[:PORTION], protocol=5)
-    with pytest.raises(EOFError):
-        to_answer(whole[: whole.index(first) + len(first)])
+def test_an_answer_that_breaks_off_is_none() -> None:
+    portions = list(frames(Answer(feed=feed_of(PORTION + 1))))
+    for half in (portions[:1], portions[:2], [*portions[:2], portions[2][:-1]], [portions[0][:3]]):
+        with pytest.raises(EOFError):
+            heard(*half)
+
+
+def test_all_portions_of_an_answer_count_against_its_length() -> None:
+    packed = b"".join(frames(Answer(feed=feed_of(3 * PORTION))))
+    with pytest.raises(ValueError, match="too long"):
+        read_answer(io.BytesIO(packed), len(packed) - 100)
