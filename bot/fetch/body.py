@@ -12,8 +12,9 @@ from bot.fetch.limits import FetchLimits
 from bot.fetch.patience import Patience
 from bot.ports import Clock
 
+PIECE: Final = 1 << 16  # bytes read at a time; more at once are joined before they are handed out
 LARGE: Final = 1 << 20  # bytes; whoever asks meanwhile must not wait for more than that
-BREATH: Final = timedelta(milliseconds=5)  # between two pieces of a large body, for all else that waits
+BREATH: Final = timedelta(milliseconds=1)  # between two pieces of a large body, for all else that waits
 _MEGABYTE: Final = 1024 * 1024
 
 
@@ -51,7 +52,7 @@ class BodyReader:
 
     async def _next(self) -> bytes:
         self._patience.allow(self._limits.idle, "the answer stood still for too long")
-        chunk = await self._content.readany()
+        chunk = await self._content.read(PIECE)
         self._wire += len(chunk)
         if self._wire > self._limits.wire:
             raise too_large(self._limits.wire)
