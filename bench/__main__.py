@@ -59,7 +59,7 @@ def _measured(world: Outside, options: argparse.Namespace) -> Iterator[Row]:
             ),
             "delivery": lambda: delivery.rows(world, many=1_000 if quick else 10_000),
             "storage": lambda: storage.rows(entries=50_000 if quick else 1_000_000),
-            "chat": lambda: chat.rows(world, asks=100 if quick else 200),
+            "chat": lambda: chat.rows(world, asks=100 if quick else 400),
             "processes": lambda: processes.rows(world, idle, quick=quick),
         }
         wanted = options.only.split(",") if options.only else list(parts)
