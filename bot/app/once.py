@@ -9,9 +9,9 @@ from bot.app.parts import Observers, built, opened
 from bot.app.preparing import prepare
 from bot.config.settings import Settings
 from bot.core.model.feed import FeedState
+from bot.core.model.status import DestinationRow
 from bot.ports import Clock
 from bot.services.events import PollEvent, SendEvent
-from bot.store.status import DestinationRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

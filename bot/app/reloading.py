@@ -23,8 +23,8 @@ SETTLED = timedelta(milliseconds=900)  # without a change, until somebody has su
 Stamp = tuple[int, int, int] | None
 
 
-class Asked:
-    """Whether somebody asked by SIGHUP to read the configuration again, changed or not; secret files may have.
+class ConfigFile:
+    """Tells when the configuration is to be read again: its file is another one, or a SIGHUP says that a secret's is.
 
     It listens from its making on: a signal that comes while the state is still being opened must not end the bot.
     """
@@ -63,14 +63,14 @@ class Reloader:
     def __init__(
         self,
         parts: Parts,
-        asked: Asked,
+        file: ConfigFile,
         *,
         wake: Callable[[], None],
         applied: Callable[[Settings], None],
         refused: Callable[[], None],
     ) -> None:
         self._parts = parts
-        self._asked = asked
+        self._file = file
         self._wake = wake
         self._applied = applied
         self._refused = refused
@@ -78,7 +78,7 @@ class Reloader:
 
     async def look(self) -> None:
         """Raises StoreUnavailable; what the store does not know yet, it is told at the next wake-up."""
-        if self._asked.take():
+        if self._file.take():
             await self._read_again()
         if self._known is not self._parts.settings:
             await self._make_known(self._parts.settings)
@@ -86,9 +86,8 @@ class Reloader:
     async def _read_again(self) -> None:
         before = self._parts.settings
         try:
-            settings = await asyncio.to_thread(
-                load_complete, self._asked.path, os.environ
-            )  # thousands of feeds take half a second
+            # Thousands of feeds take half a second.
+            settings = await asyncio.to_thread(load_complete, self._file.path, os.environ)
             self._parts.apply(settings)  # which may find mistakes in a template
         except ConfigError as error:
             for problem in error.problems:

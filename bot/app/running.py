@@ -15,7 +15,7 @@ from bot.app.chats import chats_running
 from bot.app.observing import Watch, secrets_of, start_logging
 from bot.app.parts import Parts, built, opened
 from bot.app.preparing import prepare
-from bot.app.reloading import Asked, Reloader
+from bot.app.reloading import ConfigFile, Reloader
 from bot.app.serving import web_running
 from bot.app.ticking import ClockWatch, Rarely, Wakers, start_ticks, stop_on_signals
 from bot.config.settings import Settings
@@ -48,7 +48,7 @@ async def run(settings: Settings, clock: Clock, *, path: Path) -> int:
     redactor = start_logging(settings)
     wakers, stopping = Wakers(clock), asyncio.Event()
     stop_on_signals(stopping, wakers.wake)
-    asked = Asked(path, clock, wakers.wake)
+    file = ConfigFile(path, clock, wakers.wake)
     watch, mailbox = Watch(clock, Metrics(VERSION)), Mailbox()
     async with (
         opened(settings, clock, exclusive=True) as store,
@@ -64,7 +64,7 @@ async def run(settings: Settings, clock: Clock, *, path: Path) -> int:
         await prepare(parts)
         reloader = Reloader(
             parts,
-            asked,
+            file,
             wake=wakers.wake,
             applied=partial(_take_over, redactor, watch.metrics),
             refused=partial(watch.metrics.reloaded, ok=False),

@@ -14,11 +14,10 @@ from bot.config.settings import Settings
 from bot.core.errors import UsageError
 from bot.core.model.delivery import DeliveryState
 from bot.core.model.feed import FeedState
-from bot.core.model.status import DeliveryRow
+from bot.core.model.status import DeliveryRow, DestinationRow
 from bot.core.render import display_title, entry_record
 from bot.services.inspect import Life, life_of
 from bot.services.routing import Routing
-from bot.store.status import DestinationRow
 from bot.store.store import Store
 
 

@@ -48,7 +48,6 @@ def to_delivery(row: Row) -> Delivery:
         state=DeliveryState(row["state"]),
         attempts=row["attempts"],
         first_try_at=to_time_or_none(row["first_try_at"]),
-        last_try_at=to_time_or_none(row["last_try_at"]),
         looked_at=to_time_or_none(row["looked_at"]),
         looks=row["looks"],
         plain=bool(row["plain"]),
@@ -79,4 +78,4 @@ def to_destination(row: Row) -> Destination:
 
 
 def to_attempt(row: Row) -> Attempt:
-    return Attempt(delivery_id=row["delivery_id"], at=to_time(row["at"]), outcome=row["outcome"], answer=row["answer"])
+    return Attempt(at=to_time(row["at"]), outcome=row["outcome"], answer=row["answer"])

@@ -12,14 +12,13 @@ from bot.core.model.delivery import Delivery, DeliveryState
 from bot.core.model.entry import Entry
 from bot.core.model.feed import Feed, FeedId
 from bot.core.model.route import DestinationUid
-from bot.core.model.status import DeliveryRow
+from bot.core.model.status import DeliveryRow, DestinationRow
 from bot.store import chat, deliveries, entries, lanes, leases, meta, status, subscriptions, upkeep
 from bot.store.chat import AuditLine
 from bot.store.database import Database
 from bot.store.remembered import Remembered
 from bot.store.sql import Tx
 from bot.store.sqlite_file import Opened
-from bot.store.status import DestinationRow
 
 
 class Extras:

@@ -4,27 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from bot.core.model.delivery import WITHOUT_HISTORY, DeliveryState, Destination
+from bot.core.model.delivery import WITHOUT_HISTORY, DeliveryState
 from bot.core.model.feed import FeedId
 from bot.core.model.route import DestinationUid
+from bot.core.model.status import DestinationRow
 from bot.store import destinations
 from bot.store.delivery_rows import to_destination
 from bot.store.sql import Tx, to_ms, to_time, to_time_or_none
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DestinationRow:
-    """A destination and its queue, as people are shown it."""
-
-    destination: Destination
-    name: str | None
-    why_not: str | None  # why exactly-once is not possible
-    last_sent_at: datetime | None
-    waiting: int  # open rows, due or not
-    held: int
-    dead: int
-    oldest_due_at: datetime | None
-
 
 LATE = "paused_at IS NULL AND stopped IS NULL AND :now - next_poll_at > 3 * interval_ms"
 MANY_LATE = 100

@@ -8,49 +8,18 @@ from typing import Protocol
 from aiohttp import web
 
 from bot.config.settings import Settings
-from bot.core.model.delivery import Attempt, Delivery, DeliveryState, Destination
+from bot.core.model.delivery import Attempt, Delivery, DeliveryState
 from bot.core.model.entry import Entry
 from bot.core.model.feed import FeedId, FeedState
 from bot.core.model.message import Payload
 from bot.core.model.route import DestinationUid
-from bot.core.model.status import Delay, DeliveryRow, Totals
+from bot.core.model.status import Delay, DeliveryRow, DestinationRow, Totals
 from bot.ports import Clock
 from bot.telemetry.polls import Polls
 from bot.web.health import Alive, Ready
 from bot.web.live import Live
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
-
-class DestinationRow(Protocol):
-    """A destination and what it is owed."""
-
-    @property
-    def destination(self) -> Destination: ...
-
-    @property
-    def name(self) -> str | None:
-        """As the service calls it."""
-
-    @property
-    def why_not(self) -> str | None:
-        """Why exactly-once is not possible there."""
-
-    @property
-    def last_sent_at(self) -> datetime | None: ...
-
-    @property
-    def waiting(self) -> int: ...
-
-    @property
-    def held(self) -> int: ...
-
-    @property
-    def dead(self) -> int: ...
-
-    @property
-    def oldest_due_at(self) -> datetime | None:
-        """Of those that wait."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

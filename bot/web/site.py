@@ -10,12 +10,12 @@ from aiohttp import web
 from bot.core.model.delivery import DeliveryState
 from bot.core.model.feed import FeedId, FeedState
 from bot.core.model.route import DestinationUid
-from bot.core.model.status import Totals
+from bot.core.model.status import DestinationRow, Totals
 from bot.core.tags import fold
 from bot.web.charts import Chart, delay_chart, entries_chart, polls_chart
 from bot.web.inbox import Inbox
 from bot.web.moments import Moments, plural
-from bot.web.parts import DestinationRow, WebParts
+from bot.web.parts import WebParts
 from bot.web.view import View
 
 LATEST = 12

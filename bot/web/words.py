@@ -5,8 +5,7 @@ from datetime import datetime
 
 from bot.core.model.delivery import Delivery, DeliveryKind, DeliveryState
 from bot.core.model.feed import FeedState
-from bot.core.model.status import DeliveryRow
-from bot.web.parts import DestinationRow
+from bot.core.model.status import DeliveryRow, DestinationRow
 
 SERVICES = {
     "console": "Console",

@@ -14,7 +14,7 @@ import pytest
 
 from bot.app.parts import Observers, Parts, built, opened
 from bot.app.preparing import prepare
-from bot.app.reloading import SETTLED, Asked, Reloader
+from bot.app.reloading import SETTLED, ConfigFile, Reloader
 from bot.clock import SystemClock
 from bot.config.load import load, load_complete
 from bot.config.settings import Settings
@@ -49,13 +49,13 @@ async def running(path: Path) -> AsyncIterator[tuple[Parts, Full, Reloader, Room
     hand = RoomClock()
     path.write_text(FEED.format("one"))
     settings, clock = load(path, {}), SystemClock()
-    asked = Asked(path, hand, _nothing)
+    file = ConfigFile(path, hand, _nothing)
     async with opened(settings, clock, exclusive=True) as store:
         full: Any = Full(store)
         observers = Observers(polled=_nothing, sent=_nothing)
         async with built(settings, clock, full, observers=observers, wake=_nothing) as parts:
             await prepare(parts)
-            yield parts, full, Reloader(parts, asked, wake=_nothing, applied=_nothing, refused=_nothing), hand
+            yield parts, full, Reloader(parts, file, wake=_nothing, applied=_nothing, refused=_nothing), hand
 
 
 async def write(path: Path, text: str, reloader: Reloader, clock: RoomClock) -> None:
@@ -111,26 +111,26 @@ async def test_a_file_that_changed_while_the_bot_started_is_taken_over(tmp_path:
     path = tmp_path / "config.toml"
     path.write_text(FEED.format("one"))
     clock = RoomClock()
-    asked = Asked(path, clock, _nothing)
-    assert not asked.take()
+    file = ConfigFile(path, clock, _nothing)
+    assert not file.take()
     path.write_text(FEED.format("another"))
-    assert not asked.take()
+    assert not file.take()
     clock.advance(SETTLED)
-    assert asked.take()
-    assert not asked.take()
+    assert file.take()
+    assert not file.take()
 
 
 async def test_a_signal_that_comes_before_the_state_is_open_is_remembered(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     path.write_text(FEED.format("one"))
-    asked = Asked(path, RoomClock(), _nothing)
+    file = ConfigFile(path, RoomClock(), _nothing)
     os.kill(os.getpid(), signal.SIGHUP)
     for _ in range(100):
         await asyncio.sleep(0)
-        if asked.again:
+        if file.again:
             break
-    assert asked.take()
-    assert not asked.take()
+    assert file.take()
+    assert not file.take()
 
 
 async def test_a_file_is_read_beside_the_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

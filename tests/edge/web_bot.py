@@ -17,10 +17,9 @@ from bot.core.model.delivery import Attempt, Delivery, DeliveryState
 from bot.core.model.entry import Entry
 from bot.core.model.feed import FeedId, FeedState
 from bot.core.model.route import DestinationUid
-from bot.core.model.status import Delay, DeliveryRow, Totals
+from bot.core.model.status import Delay, DeliveryRow, DestinationRow, Totals
 from bot.core.tags import fold
 from bot.ports import Clock
-from bot.store.status import DestinationRow
 from bot.telemetry.polls import Polls
 from bot.web.health import Alive, Ready
 from bot.web.live import Live
@@ -92,8 +91,8 @@ class FakeStatus:
             (
                 row.delivery,
                 (
-                    Attempt(delivery_id=row.delivery.id, at=NOW - timedelta(minutes=9), outcome="retry", answer="503"),
-                    Attempt(delivery_id=row.delivery.id, at=NOW - timedelta(minutes=8), outcome="sent", answer="ok"),
+                    Attempt(at=NOW - timedelta(minutes=9), outcome="retry", answer="503"),
+                    Attempt(at=NOW - timedelta(minutes=8), outcome="sent", answer="ok"),
                 )
                 if row.delivery.attempts
                 else (),

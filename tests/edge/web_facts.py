@@ -10,10 +10,9 @@ from bot.core.model.entry import Entry
 from bot.core.model.feed import Feed, FeedId, FeedMemory, FeedState, Key, Validators
 from bot.core.model.message import Message, MessageKind
 from bot.core.model.route import DestinationUid
-from bot.core.model.status import DeliveryRow
+from bot.core.model.status import DeliveryRow, DestinationRow
 from bot.core.render import card_of
 from bot.notifiers import discord_layout, email_layout, slack_layout
-from bot.store.status import DestinationRow
 from bot.web.parts import InboxMessage
 
 NOW = datetime(2026, 9, 16, 12, 5, 33, tzinfo=UTC)

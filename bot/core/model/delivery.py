@@ -60,7 +60,6 @@ class Delivery:
     state: DeliveryState = DeliveryState.PENDING
     attempts: int = 0
     first_try_at: datetime | None = None
-    last_try_at: datetime | None = None
     looked_at: datetime | None = None  # the last look-up of an unknown outcome that found nothing
     looks: int = 0
     plain: bool = False  # the rich form was rejected once: send the plain one (message-bad fallback)
@@ -77,7 +76,6 @@ class Delivery:
 class Attempt:
     """One try and its answer; the last 20 of a delivery are kept for `why`."""
 
-    delivery_id: int
     at: datetime
     outcome: str  # sent, retry, unknown, found, absent, parked, rejected, dead
     answer: str = ""  # the service's own word, redacted

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from bot.core.model.delivery import Delivery
+from bot.core.model.delivery import Delivery, Destination
 from bot.core.model.feed import FeedId
 
 
@@ -16,6 +16,20 @@ class DeliveryRow:
     entry_key: str | None = None  # hex
     feed_id: FeedId | None = None
     parked: bool = False  # its destination is
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DestinationRow:
+    """A destination and its queue, as people are shown it."""
+
+    destination: Destination
+    name: str | None
+    why_not: str | None  # why exactly-once is not possible
+    last_sent_at: datetime | None
+    waiting: int  # open rows, due or not
+    held: int
+    dead: int
+    oldest_due_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
