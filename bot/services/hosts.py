@@ -11,6 +11,7 @@ from bot.core.model.feed import Feed, FeedId
 from bot.ports import Clock
 
 PUT_OFF = timedelta(seconds=30)  # a longer queue before one host is left in the store
+HANGS = timedelta(minutes=5)  # for how long, where those in the queue take longer than was planned
 
 
 @dataclass(slots=True)
@@ -19,6 +20,7 @@ class _Host:
     free_at: float = 0.0  # by the monotonic clock: when the next one may start
     rests_until: float = 0.0  # a gap after the end of the last one
     paused_until: float = 0.0  # the host itself asked for peace
+    line: int = 0  # feeds that ask it, or wait for their turn here
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,10 +60,24 @@ class HostGate:
             self._hurried.discard(feed.id)
             yield Turn()
             return
-        if pause > 0 or (wait > PUT_OFF.total_seconds() and not patient):
+        if pause > 0 or (not patient and (wait := self._queue(host, wait)) > PUT_OFF.total_seconds()):
             yield Turn(put_off_until=self._clock.now() + timedelta(seconds=max(wait, pause)))
             return
         host.free_at = max(host.free_at, now) + self._gap
+        host.line += 1
+        try:
+            async with self._in_line(host, wait) as turn:
+                yield turn
+        finally:
+            host.line -= 1
+
+    def _queue(self, host: _Host, planned: float) -> float:
+        """Return how long the queue is, in seconds; a host that hangs must not take the room of all others."""
+        is_late = host.line * self._gap > max(planned, 0) + PUT_OFF.total_seconds()
+        return HANGS.total_seconds() if is_late else planned
+
+    @asynccontextmanager
+    async def _in_line(self, host: _Host, wait: float) -> AsyncIterator[Turn]:
         if wait > 0:
             await self._clock.sleep(timedelta(seconds=wait))
         async with host.busy:

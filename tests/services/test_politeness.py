@@ -4,8 +4,9 @@ from datetime import timedelta
 from itertools import pairwise
 
 from bot.core.errors import FetchError
-from bot.core.model.feed import FeedId
+from bot.core.model.feed import Feed, FeedId
 from bot.services.poking import Pokes
+from tests.services.fakes import Page
 from tests.services.flow import HOUR, MINUTE, Flow, flows
 
 URL = "https://blog.example/feed"
@@ -127,3 +128,17 @@ async def test_a_long_queue_before_a_host_is_left_in_the_store(flow: Flow) -> No
     assert {event.outcome for event in flow.polls} == {"nothing", "put off"}
     await flow.run(2 * MINUTE, polling=True)
     assert len({request.url for request in flow.fetcher.requests}) == 40
+
+
+@flows
+async def test_a_host_of_many_feeds_that_hangs_keeps_no_other_waiting(flow: Flow) -> None:
+    await flow.follow("well", url="https://well.example/feed")
+    for number in range(700):
+        url = f"https://hanging.example/{number}"
+        flow.feeds[url] = Feed(id=FeedId(f"hanging-{number}"), url=url)
+        flow.fetcher.pages[url] = Page(titles=["old 1"], takes=timedelta(seconds=30))
+    await flow.store.sync_feeds(list(flow.feeds.values()), now=flow.clock.now())
+    flow.fetcher.requests.clear()
+    await flow.run(3 * HOUR, polling=True)
+    times = _asked(flow, "https://well.example/feed")
+    assert len(times) == 2  # one that promises nothing is polled each hour
