@@ -95,6 +95,11 @@ class HostGate:
                 host.rests_until = self._clock.monotonic() + self._gap
                 host.free_at = max(host.free_at, host.rests_until)
 
+    async def rest(self, feed: Feed) -> None:
+        """Wait before one more request in the turn of this feed."""
+        if not feed.own:
+            await self._clock.sleep(timedelta(seconds=self._gap))
+
     def pause(self, url: str, asked: timedelta) -> None:
         """Leave a whole host alone after its 429 or 503."""
         host = self._hosts.setdefault(urlsplit(url).netloc.lower(), _Host())

@@ -15,7 +15,7 @@ from bot.core.errors import FetchError, LeaseLost, ParseError, StoreError
 from bot.core.failure import plan_failure
 from bot.core.identity import identify_document
 from bot.core.model.entry import Known, ParsedFeed
-from bot.core.model.feed import FeedId, FeedState, Fetched, NotModified, Validators
+from bot.core.model.feed import Feed, FeedId, FeedState, Fetched, NotModified, Validators
 from bot.core.model.plan import IntakePlan
 from bot.core.model.route import Route
 from bot.core.moves import polled_url
@@ -155,7 +155,7 @@ class Intake:
         """Fetch, read, plan, commit."""
         crash.point("poll.before_fetch")
         plan = await self._plan(state, self._fetch(state))
-        plan = await with_withdrawn(state, plan, store=self._store, fetcher=self._fetcher, now=self._clock.now())
+        plan = await with_withdrawn(state, plan, store=self._store, ask=self._ask_more, now=self._clock.now())
         return await self._commit(state, plan)
 
     async def ingest(self, state: FeedState, document: Fetched) -> None:
@@ -205,6 +205,11 @@ class Intake:
         if isinstance(answer, NotModified):
             return plan_unchanged(state, answer, now=self._clock.now(), roll=self._clock.roll())
         return await self.read_document(state, answer)
+
+    async def _ask_more(self, feed: Feed, url: str) -> Fetched | NotModified:
+        """Ask for one more page in a feed's turn (P11)."""
+        await self.gate.rest(feed)
+        return await self._fetcher.fetch(feed, url, Validators())
 
     async def read_document(self, state: FeedState, answer: Fetched) -> IntakePlan:
         """Turn a body into a plan: what a poll fetched, or what a hub pushed."""
@@ -262,7 +267,7 @@ class Intake:
                 break
             seen.add(page)
             try:
-                answer = await self._fetcher.fetch(state.feed, page, Validators())
+                answer = await self._ask_more(state.feed, page)
                 if isinstance(answer, NotModified):
                     break
                 older = await self._parser.parse(

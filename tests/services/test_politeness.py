@@ -142,3 +142,16 @@ async def test_a_host_of_many_feeds_that_hangs_keeps_no_other_waiting(flow: Flow
     await flow.run(3 * HOUR, polling=True)
     times = _asked(flow, "https://well.example/feed")
     assert len(times) == 2  # one that promises nothing is polled each hour
+
+
+@flows
+async def test_older_pages_of_a_feed_are_asked_a_second_apart(flow: Flow) -> None:
+    page = await flow.follow("blog")
+    page.titles, page.next_page = ["post 9"], f"{URL}?page=2"
+    flow.fetcher.pages[f"{URL}?page=2"] = Page(titles=["post 8"], next_page=f"{URL}?page=3")
+    flow.fetcher.pages[f"{URL}?page=3"] = Page(titles=["old 1"])
+    flow.fetcher.requests.clear()
+    await flow.poll_now()
+    times = [request.at for request in flow.fetcher.requests]
+    assert len(times) == 3
+    assert all(later - earlier > 0.999 for earlier, later in pairwise(times))

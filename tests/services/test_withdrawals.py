@@ -10,7 +10,7 @@ import pytest
 from bot.core.errors import FetchError
 from bot.core.model.delivery import DeliveryKind
 from bot.core.model.entry import Entry
-from bot.core.model.feed import Feed, FeedAuth, Fetched, NotModified, Validators
+from bot.core.model.feed import Feed, FeedAuth
 from bot.core.model.plan import EntryEdit
 from bot.core.novelty import vanished
 from bot.core.render import card_of
@@ -22,17 +22,16 @@ KEYS = [key_of("blog", number) for number in range(1, 9)]  # newest first
 
 
 class Pages:
-    """Implements ports.Fetcher: every page answers `status`."""
+    """Every page answers `status`."""
 
     def __init__(self, status: int | None) -> None:
         self.status = status
         self.asked: list[tuple[Feed, str]] = []
 
-    async def fetch(self, feed: Feed, url: str, validators: Validators) -> Fetched | NotModified:
+    async def ask(self, feed: Feed, url: str) -> None:
         self.asked.append((feed, url))
         if self.status != 200:
             raise FetchError("no page", status=self.status)
-        return NotModified(url=url, validators=validators)
 
 
 @pytest.fixture
@@ -69,7 +68,7 @@ async def looked_at(store: Store, pages: Pages, *, option: bool = True) -> Seque
     feed = replace(state.feed, withdrawn=option, headers=(("X-Key", "secret"),), auth=FeedAuth(bearer="secret"))
     found = replace(state, feed=feed, listing=listing)
     made = plan(found, feed_change=change(listing=listing[1:]))
-    made = await with_withdrawn(found, made, store=store, fetcher=pages, now=NOW)
+    made = await with_withdrawn(found, made, store=store, ask=pages.ask, now=NOW)
     await store.commit_intake(made, urgent=True)
     stored = [await store.entry(key_of("blog", number).hex()) for number in (1, 2)]
     return [one for one in stored if one is not None]
