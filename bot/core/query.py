@@ -50,12 +50,18 @@ def parse_latest(text: str, *, has_tag: HasTag, feed_ids: FeedIds) -> LatestQuer
         query = replace(query, feed=_feed_named(said["feed"], feed_ids()))
     rest, query = _take_ends(rest, query, has_tag, keep_first=said.get("tag") == "")
     if "tag" in said:
-        query = replace(query, tag=said["tag"] or rest.strip(_LOOSE_QUOTES) or None)
+        query = replace(query, tag=said["tag"] or spoken_tag(rest, has_tag) or None)
     else:
         query = _with_tag(rest, query, has_tag, feed_ids)
     if "count" in said:
         query = replace(query, count=_count(said["count"]))
     return replace(query, public=query.public or said.get("public", "").casefold() in _YES)
+
+
+def spoken_tag(text: str, has_tag: HasTag) -> str:
+    """Return a tag without the quotes around it, closed or not; one that is known with just these keeps them."""
+    bare = text.strip(_LOOSE_QUOTES)
+    return text if fold(text) != fold(bare) and has_tag(fold(text)) else bare
 
 
 def _outright(text: str) -> tuple[str, dict[str, str]]:
@@ -112,7 +118,7 @@ def _take_ends(rest: str, query: LatestQuery, has_tag: HasTag, *, keep_first: bo
 
 
 def _with_tag(rest: str, query: LatestQuery, has_tag: HasTag, feed_ids: FeedIds) -> LatestQuery:
-    tag = rest.strip(_LOOSE_QUOTES)
+    tag = spoken_tag(rest, has_tag)
     if not tag:
         return query
     if query.feed is not None or has_tag(fold(rest)):
@@ -121,10 +127,10 @@ def _with_tag(rest: str, query: LatestQuery, has_tag: HasTag, feed_ids: FeedIds)
     feed = _find_feed(tag, ids)
     if feed is not None:
         return replace(query, feed=feed)
-    first, _, after = tag.partition(" ")
-    feed = _find_feed(first, ids)
-    if feed is not None and has_tag(fold(after)):
-        return replace(query, feed=feed, tag=after.strip(_LOOSE_QUOTES))
+    first, _, after = rest.partition(" ")
+    feed, own = _find_feed(first.strip(_LOOSE_QUOTES), ids), spoken_tag(after, has_tag)
+    if feed is not None and has_tag(fold(own)):
+        return replace(query, feed=feed, tag=own)
     return replace(query, tag=tag)
 
 

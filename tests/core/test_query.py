@@ -104,6 +104,13 @@ def test_a_tag_named_by_the_whole_text_wins(text: str) -> None:
     assert read(text, tags=frozenset({fold(text)})) == q(text)
 
 
+@pytest.mark.parametrize("name", ['12" vinyl', 'Size 12"', '"Weird Al" Yankovic', "rock 'n'", "'90s", "5'"])
+@pytest.mark.parametrize("text", ["{}", "{} 3", "tag:‘{}’ 3", "ai-networking {}", "feed:ai-networking {}"])
+def test_quotes_that_belong_to_a_tag_stay(text: str, name: str) -> None:
+    found = read(text.format(name), tags=frozenset({fold(name)}))
+    assert found.folded == fold(name)
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

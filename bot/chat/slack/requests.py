@@ -37,9 +37,9 @@ def read_form(body: bytes) -> dict[str, str]:
 def read_command(fields: Mapping[str, object]) -> Request:
     """Read a slash command: `/latest TEXT`, or `/feedbell SUBCOMMAND TEXT` under whatever name. Raises Forged."""
     who = _who(fields.get("user_id"), fields.get("channel_id"), fields.get("channel_name"))
-    name, text = _string(fields.get("command")).lstrip("/"), _string(fields.get("text"))
+    name, text = _string(fields.get("command")).lstrip("/"), _as_typed(_string(fields.get("text")))
     if name != "latest":
-        name, _, text = text.strip().partition(" ")
+        name, text = (*text.split(maxsplit=1), "", "")[:2]
     asked = Asked(name=name or "help", text=text.strip(), who=who)
     return Request(asked=asked, response_url=_string(fields.get("response_url")))
 
@@ -73,6 +73,11 @@ def read_payload(text: str | None) -> object:
         return json.loads(text or "")
     except (ValueError, RecursionError) as error:
         raise Forged("the payload is no JSON") from error
+
+
+def _as_typed(text: str) -> str:
+    """Undo Slack's escaping of these three, or "R&D" would be no tag and an address with "&" another one."""
+    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 
 def _who(user: object, channel: object, channel_name: object) -> Who:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from bot.core.errors import UsageError
+from bot.core.query import spoken_tag
 from bot.core.tags import fold, fold_all, nearest
 from bot.core.text.characters import one_line
 from bot.services.commands.asking import Answer, Asked, Button
@@ -10,16 +11,16 @@ from bot.services.commands.desk import Desk, Reading, echo, in_order, listed
 
 MOST = 50  # tags that one person may follow
 MAX_TAG = 100  # characters
-_QUOTES = "\"'“”„‘’ "
 
 
 async def follow(desk: Desk, asked: Asked) -> Answer:
-    typed = _tag(asked, "follow")
+    text = _tag_text(asked, "follow")
 
     def look(reading: Reading) -> tuple[list[str], Sequence[str]]:
         return in_order(desk.scope(reading, asked.who).tags()), reading.follows_of(asked.who.dm)
 
     names, followed = await desk.store.consult(look)
+    typed = spoken_tag(text, fold_all(names).__contains__)
     known = next((name for name in names if fold(name) == fold(typed)), None)
     tag = known or typed.removeprefix("#")
     if fold(tag) in fold_all(followed):
@@ -36,11 +37,12 @@ async def follow(desk: Desk, asked: Asked) -> Answer:
 
 
 async def unfollow(desk: Desk, asked: Asked) -> Answer:
-    tag = _tag(asked, "unfollow")
+    text = _tag_text(asked, "unfollow")
+    followed = await desk.store.consult(lambda reading: reading.follows_of(asked.who.dm))
+    tag = spoken_tag(text, fold_all(followed).__contains__)
     if await desk.store.remove_follow(asked.who.dm, tag):
         desk.wake()
         return desk.tell(f"you follow {tag} no more")
-    followed = await desk.store.consult(lambda reading: reading.follows_of(asked.who.dm))
     return desk.tell(f"you do not follow {tag}; {_followed(followed)}")
 
 
@@ -53,13 +55,12 @@ def _followed(tags: Iterable[str]) -> str:
     return f"you follow: {listed(names)}" if names else "you follow no tag; /feedbell follow TAG"
 
 
-def _tag(asked: Asked, command: str) -> str:
+def _tag_text(asked: Asked, command: str) -> str:
     text = one_line(asked.text)
     if text[:4].casefold() == "tag:":
-        text = text[4:]
-    tag = text.strip(_QUOTES)
-    if not fold(tag):
+        text = text[4:].strip()
+    if not fold(spoken_tag(text, lambda _: False)):
         raise UsageError(f"{command} which tag? /feedbell {command} TAG")
-    if len(tag) > MAX_TAG:
+    if len(text) > MAX_TAG:
         raise UsageError(f"a tag has {MAX_TAG} characters at most")
-    return tag
+    return text

@@ -48,6 +48,16 @@ async def test_every_spelling_is_understood(room: Room, typed: Type, text: str) 
     assert "Article 1" in body_of(await typed("/latest", text))
 
 
+@pytest.mark.parametrize("tag", ['12" vinyl', 'size 12"', "'90s", "R&D"])
+async def test_a_tag_with_marks_of_its_own_is_known_by_them(room: Room, typed: Type, tag: str) -> None:
+    await room.read(Feed(id=FeedId("tag"), url="https://f.example/tag", tags=(tag,)), feed_of(item(1)))
+    assert "Article 1" in body_of(await typed("/latest", tag))
+    assert json.dumps(f"you follow {tag}")[1:-1] in body_of(await typed("/feedbell", f"follow {tag}"))
+    assert "No post has that tag yet" not in body_of(await typed("/feedbell", f'follow "{tag}"'))
+    assert json.dumps(f"you follow {tag} no more")[1:-1] in body_of(await typed("/feedbell", f"unfollow {tag}"))
+    assert "you follow no tag" in body_of(await typed("/feedbell", "following"))
+
+
 async def test_feedbell_takes_every_command_and_says_help_without_one(typed: Type) -> None:
     assert "search WORDS" in body_of(await typed("/feedbell"))
     assert "RoCE on NVIDIA" in body_of(await typed("/feedbell", "search lossless spectrum"))

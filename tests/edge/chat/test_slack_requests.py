@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from bot.chat.slack import SlackChat
 from bot.chat.slack.answers import ResponseUrls
+from bot.chat.slack.requests import read_command
 from bot.chat.slack.verify import verify
 from bot.clock import SystemClock
 from bot.core.errors import Forged
@@ -147,6 +148,26 @@ async def test_ssl_checks_get_nothing_unless_signed(post: Post) -> None:
 async def test_signed_nonsense_is_refused_too(post: Post, body: bytes) -> None:
     for path in ("/slack/commands", "/slack/interactive"):
         assert (await post(body, signed(body), path))[0] == 401
+
+
+@pytest.mark.parametrize(
+    ("command", "text", "name", "rest"),
+    [
+        ("/latest", " bgp 3 ", "latest", "bgp 3"),
+        ("/latest", "R&amp;D", "latest", "R&D"),
+        ("/latest", "R&D", "latest", "R&D"),
+        ("/latest", "&amp;lt;b&gt;", "latest", "&lt;b>"),
+        ("/feedbell", "", "help", ""),
+        ("/feedbell", "tags", "tags", ""),
+        ("/feedbell", "search\tone  two", "search", "one  two"),
+        ("/feedbell", "\u00a0latest\u00a0bgp", "latest", "bgp"),
+        ("/other", "latest\nbgp", "latest", "bgp"),
+        ("/feedbell", "add https://x.example/?a=1&amp;b=2", "add", "https://x.example/?a=1&b=2"),
+    ],
+)
+def test_a_command_is_read_as_it_was_typed(command: str, text: str, name: str, rest: str) -> None:
+    asked = read_command({"command": command, "text": text, "user_id": "U1", "channel_id": "C1"}).asked
+    assert (asked.name, asked.text) == (name, rest)
 
 
 @settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
