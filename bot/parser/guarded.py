@@ -3,7 +3,10 @@
 import asyncio
 import logging
 import pickle
-from typing import Final
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Final, TypeVar
 
 from bot.core.errors import NotAFeed, ParserFailed
 from bot.core.model.entry import Key, ParsedFeed
@@ -12,6 +15,8 @@ from bot.parser.process import WorkerProcess
 from bot.parser.wire import Answer, Question
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 # What an answer can do other than arrive.
 _BROKEN: Final = (OSError, EOFError, pickle.UnpicklingError, ValueError, TypeError)
@@ -27,6 +32,8 @@ class GuardedParser:
     def __init__(self, limits: ParseLimits = DEFAULT_LIMITS) -> None:
         self._limits = limits
         self._turn = asyncio.Lock()
+        # One of our own: those of the loop may all wait for names that nobody can look up.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="parser")
         self._worker: WorkerProcess | None = None
         self._retiring: asyncio.TimerHandle | None = None
         self.killed = 0  # workers lost to a document, for the metrics
@@ -54,6 +61,7 @@ class GuardedParser:
         """End the worker. A document it still reads fails."""
         self._cancel_retirement()
         await self._dismiss()
+        self._thread.shutdown(wait=False)
 
     async def _ask(self, question: Question) -> Answer:
         self._cancel_retirement()
@@ -61,14 +69,14 @@ class GuardedParser:
         is_fit = False
         try:
             async with asyncio.timeout(self._limits.wall.total_seconds()):
-                answer = await asyncio.to_thread(worker.ask, question, at_most=self._limits.answer)
+                answer = await self._aside(partial(worker.ask, question, at_most=self._limits.answer))
             is_fit = not answer.is_last
             if answer.failed is not None and answer.is_last:
                 return self._lost(answer.failed, kind="ParserFailed")
         except TimeoutError:
             return self._lost("it took too long to parse")
         except _BROKEN as error:
-            return self._lost(await asyncio.to_thread(worker.last_sign), kind=type(error).__name__)
+            return self._lost(await self._aside(worker.last_sign), kind=type(error).__name__)
         finally:
             # Also when the caller gave up: whatever comes out of this worker now belongs to no later document.
             if not is_fit:
@@ -97,9 +105,13 @@ class GuardedParser:
     def _retire(self) -> None:
         worker, self._worker, self._retiring = self._worker, None, None
         if worker is not None:
-            asyncio.get_running_loop().run_in_executor(None, worker.end)
+            self._thread.submit(worker.end)
 
     async def _dismiss(self) -> None:
         worker, self._worker = self._worker, None
         if worker is not None:
-            await asyncio.shield(asyncio.to_thread(worker.end))
+            worker.kill()  # whoever still waits for its answer in the thread has one now
+            await asyncio.shield(self._aside(worker.end))
+
+    def _aside(self, work: Callable[[], T]) -> "asyncio.Future[T]":
+        return asyncio.get_running_loop().run_in_executor(self._thread, work)
