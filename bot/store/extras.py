@@ -4,6 +4,7 @@ import asyncio
 import secrets
 import sqlite3
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -228,8 +229,11 @@ def _copy(source: Path, target: Path) -> None:
     """Under another name first: a copy that was cut short must not look like a backup."""
     if target.resolve() == source.resolve():
         raise UsageError(f"{target} is the state itself; name another file for the backup")
-    part = target.with_name(f"{target.name}.part")
+    part = target.parent / f"{target.name}.part"
     try:
+        # What is renamed over a device or a pipe takes it away from everybody else.
+        if target.exists() and not target.is_file():
+            raise UsageError(f"{target} is no file; name another one for the backup")
         part.unlink(missing_ok=True)
         reader, writer = sqlite3.connect(source), sqlite3.connect(part)
         try:
@@ -239,5 +243,6 @@ def _copy(source: Path, target: Path) -> None:
             reader.close()
         part.replace(target)
     except (OSError, sqlite3.Error) as error:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):  # where nothing can be written, nothing can be taken away
+            part.unlink(missing_ok=True)
         raise UsageError(f"cannot write the backup {target}: {error}") from error

@@ -93,6 +93,8 @@ def _make_folder(path: Path) -> None:
         raise StoreUnusable(f"cannot write the state {path}: {error.strerror}; {elsewhere}") from error
     if path.is_dir():
         raise StoreUnusable(f"the state {path} is a folder; name a file in it")
+    if path.exists() and not path.is_file():
+        raise StoreUnusable(f"the state {path} is no file but a device or a pipe; name another one")
 
 
 def _prepare(engine: SqliteEngine, *, exclusive: bool) -> tuple[bool, datetime | None]:

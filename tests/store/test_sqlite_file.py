@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import signal
 import sqlite3
 import subprocess
@@ -211,6 +212,31 @@ async def test_a_backup_is_whole_while_others_write(path: Path, tmp_path: Path) 
     assert [each.title for each in await copy.latest()] == ["Post 1"]
     await copy.close(now=NOW)
     assert sorted(each.name for each in tmp_path.glob("copy*")) == ["copy.db", "copy.db.exists", "copy.db.lock"]
+
+
+async def test_a_backup_takes_nothing_away_that_is_no_file(path: Path, tmp_path: Path) -> None:
+    store = await opened(path)
+    pipe, elsewhere = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    elsewhere.symlink_to(pipe)
+    for target in (pipe, elsewhere, tmp_path, Path()):
+        with pytest.raises(UsageError, match="is no file"):
+            await store.backup(target)
+    for target in (path / "below a file", tmp_path / "no folder" / "copy.db", tmp_path / ("long" * 100)):
+        with pytest.raises(UsageError, match="cannot write the backup"):
+            await store.backup(target)
+    await store.close(now=NOW)
+    assert pipe.is_fifo()
+    assert not list(tmp_path.glob("*.part"))
+
+
+async def test_a_state_that_is_no_file_is_refused_and_left_alone(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for exclusive in (True, False):
+        with pytest.raises(StoreUnusable, match="is no file but a device or a pipe"):
+            await opened(pipe, exclusive=exclusive)
+    assert [each.name for each in tmp_path.iterdir()] == ["pipe"]
 
 
 WRITER = """
