@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from bot.app.parts import Parts, destinations_of
-from bot.app.trying import payload_of, trial
+from bot.app.trying import named_destination, payload_of, trial
 from bot.config.settings import Settings
 from bot.core.delivery_id import idem
 from bot.core.errors import UsageError
@@ -53,15 +53,17 @@ async def _chosen(parts: Parts, subject: Subject) -> Sequence[Entry]:
     """The entry that is asked for, or the newest; for a digest with what is as new, oldest first."""
     count = DIGEST_ENTRIES if subject.kind is DeliveryKind.DIGEST else 1
     found: list[Entry] = []
-    if subject.guid is not None:
-        entry = await parts.store.entry(subject.guid)
-        if entry is None:
-            raise UsageError(f'no entry "{subject.guid}"; `feedbell latest -n 20` lists the newest')
-        found.append(entry)
     known = [state.feed.id for state in await parts.store.feeds()]
     wanted = next((feed_id for feed_id in known if feed_id == subject.feed), None)
     if subject.feed is not None and wanted is None:
         raise UsageError(f'no feed "{subject.feed}"; feeds: {", ".join(known) or "none"}')
+    if subject.guid is not None:
+        entry = await parts.store.entry(subject.guid)
+        if entry is None:
+            raise UsageError(f'no entry "{subject.guid}"; `feedbell latest -n 20` lists the newest')
+        if wanted not in (None, entry.feed_id):
+            raise UsageError(f'"{subject.guid}" is an entry of {entry.feed_id}, not of {wanted}')
+        found.append(entry)
     if len(found) < count:
         newest = await parts.store.latest(feed=wanted, limit=count)
         found += [entry for entry in newest if entry.id not in {one.id for one in found}]
@@ -78,7 +80,7 @@ def _deliveries(
     routed = deliveries_of(entry, feed, settings.to_routes(), now=now, story=None) if feed is not None else ()
     owed = {each.delivery.destination: each.delivery for each in routed}
     if to is not None:
-        uid = DestinationUid(to)
+        uid = named_destination(to)
         return [owed.get(uid) or _plain_delivery(entry, uid, settings, now)]
     every = destinations_of(settings) or (DestinationUid("console"),)
     return list(owed.values()) or [_plain_delivery(entry, uid, settings, now) for uid in every]

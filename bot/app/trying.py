@@ -50,7 +50,9 @@ def payload_of(parts: Parts, owed: Owed) -> Payload:
 
 async def send_test(settings: Settings, clock: Clock, to: str) -> None:
     """Send a few words to one destination at once. Raises UsageError with the service's word."""
-    uid, now = _named(to, settings), clock.now()
+    uid, now = named_destination(to), clock.now()
+    if lacking := lacking_for(settings, uid):
+        raise UsageError(f"{uid}: {lacking[0]}")
     delivery = Delivery(
         idem=idem("", f"test|{now.isoformat()}", uid, DeliveryKind.NOTICE.value),
         destination=uid,
@@ -67,15 +69,12 @@ async def send_test(settings: Settings, clock: Clock, to: str) -> None:
             raise UsageError(f"{uid} did not take it: {error}") from error
 
 
-def _named(to: str, settings: Settings) -> DestinationUid:
-    """The destination that somebody typed, if it can be sent to at all."""
+def named_destination(to: str) -> DestinationUid:
+    """The destination that somebody typed. Raises UsageError for what is none."""
     try:
-        uid = DestinationUid(parse_destination(to))
+        return DestinationUid(parse_destination(to))
     except ValueError as error:
         raise UsageError(str(error)) from error
-    if lacking := lacking_for(settings, uid):
-        raise UsageError(f"{uid}: {lacking[0]}")
-    return uid
 
 
 async def try_everything(settings: Settings, clock: Clock) -> AsyncIterator[Tried]:

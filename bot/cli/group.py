@@ -8,6 +8,7 @@ import click
 
 from bot.cli.output import say, write_what_can_be_shown
 from bot.core.errors import ConfigError, FeedbellError, PortUnavailable, StoreHeld, StoreUnavailable, StoreUnusable
+from bot.core.text.characters import one_line
 
 EXIT_TEMPORARY: Final = 75  # sysexits.h EX_TEMPFAIL
 EXIT_CONFIG: Final = 78  # EX_CONFIG
@@ -97,7 +98,7 @@ def main(args: list[str] | None = None, prog_name: str | None = None) -> None:
         _tell_usage(error)
         sys.exit(error.exit_code)
     except FeedbellError as error:
-        lines = error.problems if isinstance(error, ConfigError) else (f"error: {error}",)
+        lines = error.problems if isinstance(error, ConfigError) else (one_line(f"error: {error}"),)
         for line in lines:
             say(str(line), err=True)
         sys.exit(_exit_code(error))
@@ -120,14 +121,14 @@ def _tell_usage(error: click.ClickException) -> None:
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         error.show()
     else:
-        click.echo(_usage_line(error), err=True)
+        say(one_line(_usage_line(error)), err=True)
 
 
 def _usage_line(error: click.ClickException) -> str:
     """One line, like every other error, with where to look."""
     words = error.format_message().strip()
     words = (words[:1].lower() + words[1:]).rstrip(".")
-    says_enough = "`" in words or "did you mean" in words
+    says_enough = "`" in words or "did you mean" in words.casefold()
     if says_enough or not isinstance(error, click.UsageError) or error.ctx is None:
         return f"error: {words}"
     return f"error: {words}; see `{error.ctx.command_path} --help`"

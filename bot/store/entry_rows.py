@@ -5,6 +5,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
+from bot.core.identity import bare_url
 from bot.core.model.entry import Entry, Key, KnownEntry
 from bot.core.model.feed import FeedId
 from bot.core.tags import fold
@@ -18,7 +19,6 @@ COLUMNS = (
 SELECT = "SELECT e.*, f.id AS feed_id, f.title AS feed_title FROM entry e JOIN feed f ON f.no = e.feed_no"
 
 _DASHES = re.compile(r"[\s_\u2010-\u2015\u2212-]+")
-_TRACKING = re.compile(r"[?&](?:utm_[a-z]+|fbclid|gclid|mc_[ce]id)=[^&#]*", re.IGNORECASE)
 
 
 def to_columns(entry: Entry, feed_no: int) -> tuple[Value, ...]:
@@ -93,12 +93,11 @@ def searchable(text: str) -> str:
 
 
 def lookup_form(link: str | None) -> str | None:
-    """What people may type for a link: without scheme, www., tracking, fragment and a slash at the end."""
+    """What people may type for a link: in its one form, without scheme, www. and fragment."""
     if link is None:
         return None
-    plain = _TRACKING.sub("", storable(link).strip().partition("#")[0])
-    plain = plain.partition("://")[2] or plain
-    return plain.removeprefix("www.").rstrip("/?")
+    plain = storable(link).strip().partition("#")[0]
+    return bare_url(f"https://{plain.partition('://')[2] or plain}")
 
 
 def folded_tags(tags: Iterable[str], section: Iterable[str]) -> dict[str, str | None]:

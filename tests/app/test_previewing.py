@@ -43,7 +43,7 @@ async def settings(tmp_path: Path) -> Settings:
     """A configuration whose state holds three posts."""
     (tmp_path / "config.toml").write_text(CONFIG, encoding="utf-8")
     store = await open_store(f"sqlite:///{tmp_path}/bell.db", exclusive=True)
-    await started(store)
+    await started(store, "blog", "other")
     posts = [
         new(entry(n, at=NOW + timedelta(minutes=n), summary_html="<ul><li>a <b>point</b></ul><pre>code</pre>"))
         for n in range(1, 4)
@@ -81,7 +81,14 @@ async def test_an_edit_goes_only_where_edits_are_told(settings: Settings) -> Non
 
 
 @pytest.mark.parametrize(
-    ("subject", "words"), [(Subject(guid="nope"), "no entry"), (Subject(feed="nope"), "feeds: blog")]
+    ("subject", "words"),
+    [
+        (Subject(guid="nope"), "no entry"),
+        (Subject(feed="nope"), "feeds: blog, other"),
+        (Subject(feed="nope", guid="https://blog.example/2"), "feeds: blog"),
+        (Subject(feed="other", guid="https://blog.example/2"), "is an entry of blog, not of other"),
+        (Subject(to="slak:#x"), 'begins with one of: .*; did you mean "slack"'),
+    ],
 )
 async def test_what_is_not_there_is_said(settings: Settings, subject: Subject, words: str) -> None:
     with pytest.raises(UsageError, match=words):

@@ -39,6 +39,11 @@ async def test_a_terminal_without_the_characters_is_shown_what_it_can_show(tmp_p
         ("latest", f"tag:{NO_TEXT}"),
         ("resume", NO_TEXT),
         ("why", NO_TEXT),
+        ("why", "two\nlines\x1b[31m"),
+        ("replay", "--since", "two\nlines"),
+        ("two\nlines\x1b[31m",),
+        ("latest", "--two\nlines"),
+        ("backup", ""),
         ("opml", "export", "no/o"),
     ],
 )
@@ -47,7 +52,15 @@ async def test_what_can_not_be_done_is_told_in_one_line(tmp_path: Path, call: tu
     assert done.code in (1, 2)
     assert done.out == ""
     assert len(done.err.splitlines()) == 1
-    told = ("error: an argument is no UTF-8 text", "error: no ", "error: no/o: ", "no post tagged ")
+    assert "\x1b" not in done.err
+    told = (
+        "error: an argument is no UTF-8 text",
+        "error: no ",
+        "error: no/o: ",
+        "no post tagged ",
+        'error: "two ',
+        "error: . ",
+    )
     assert done.err.startswith(told)
 
 

@@ -103,10 +103,13 @@ async def test_an_entry_is_found_by_guid_link_and_key(store: Store) -> None:
     for name in (
         "tag:1",
         "https://www.blog.example/p/?utm_source=x&id=1#top",
-        "http://blog.example/p/&id=1",
+        "http://blog.example/p/?id=1",
+        "blog.example/p?msclkid=2&id=1",
+        "HTTPS://WWW.Blog.Example/p/?id=1",
         key_of("blog", 1).hex(),
     ):
         found = await store.entry(name)
         assert found is not None, name
         assert found.title == "Post 1"
     assert await store.entry("https://blog.example/other") is None
+    assert await store.entry("https://blog.example/P/?id=1") is None
