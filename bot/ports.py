@@ -111,8 +111,11 @@ class Store(Protocol):
         """Make the rows what the configuration says: new feeds are due now (many of them: soon), gone ones are
         polled no more, and their keys stay 30 days. A feed whose URL changed keeps all but its validators (P4)."""
 
-    async def claim_feeds(self, *, now: datetime, lease: timedelta, limit: int) -> Sequence[FeedState]:
-        """Take due feeds that nobody holds, most overdue first: not paused, not stopped, none that is gone."""
+    async def claim_feeds(
+        self, *, now: datetime, lease: timedelta, limit: int, skip: Sequence[int] = ()
+    ) -> Sequence[FeedState]:
+        """Take due feeds that nobody holds, most overdue first: not paused, not stopped, none that is gone, and none
+        whose number is in `skip`."""
 
     async def claim_all_feeds(self, *, now: datetime, lease: timedelta) -> Sequence[FeedState]:
         """For `once`: every active feed but those that `asked_until` holds back."""
@@ -139,12 +142,10 @@ class Store(Protocol):
 
         Returns how many rows died."""
 
-    async def claim_lane(
-        self, *, now: datetime, lease: timedelta, skip_services: frozenset[str], limit: int
-    ) -> Lane | None:
+    async def claim_lane(self, *, now: datetime, lease: timedelta, skip: frozenset[str], limit: int) -> Lane | None:
         """Take one destination that has something due, whose `not_before` has passed, that is not parked (but for one
-        whose `probe_at` has come). Its owed rows come in order of `seq`, at most `limit`. `skip_services` leaves out
-        schemes ("slack"), or single destinations of the scheme "webhook"."""
+        whose `probe_at` has come). Its owed rows come in order of `seq`, at most `limit`. `skip` leaves out schemes
+        ("slack") and single destinations."""
 
     async def due_rows(self, uid: DestinationUid, *, now: datetime) -> Sequence[Delivery]:
         """Every due row of a destination in order, without entries: what a digest is bound from."""

@@ -9,6 +9,7 @@ from datetime import timedelta
 
 from bot.core.errors import StoreUnavailable
 from bot.core.model.delivery import Lane
+from bot.core.model.route import DestinationUid
 from bot.services.pacing import service_of
 
 log = logging.getLogger(__name__)
@@ -17,7 +18,8 @@ log = logging.getLogger(__name__)
 class Crew:
     """Claims lanes while there is room, and again when one has ended.
 
-    `claim` is told which services have no room left. Claims that are made together share a commit.
+    `claim` is told what to leave out: services that have no room left, and destinations that are at work, for a clock
+    that is set ahead ends their leases too. Claims that are made together share a commit.
 
     `fill` looks for what is due, as at each tick. Between two ticks whoever ends passes its room on, if something may
     wait for it: the last look ended because there was no more room, or it had to leave out a full service.
@@ -35,7 +37,7 @@ class Crew:
         self._work = work
         self._lanes = lanes
         self._per_service = per_service
-        self._busy: dict[asyncio.Task[None], str] = {}
+        self._busy: dict[asyncio.Task[None], DestinationUid] = {}
         self._filling = asyncio.Lock()
         self._passing: asyncio.Task[None] | None = None
         self._may_wait = False  # something may be due that found no room
@@ -86,12 +88,13 @@ class Crew:
             await asyncio.gather(*late, return_exceptions=True)
 
     async def _claim_many(self, count: int) -> list[Lane]:
-        left_out = self._left_out = self._full_services()
+        self._left_out = self._full_services()
+        left_out = self._left_out.union(self._busy.values())
         answers = await asyncio.gather(*(self._claim(left_out) for _ in range(count)), return_exceptions=True)
         lanes = [answer for answer in answers if isinstance(answer, Lane)]
         for lane in lanes:
             task = asyncio.create_task(self._work(lane), name=f"lane {lane.destination.uid}")
-            self._busy[task] = service_of(lane.destination.uid)
+            self._busy[task] = lane.destination.uid
             task.add_done_callback(self._done)
         for answer in answers:
             if isinstance(answer, BaseException):
@@ -100,16 +103,19 @@ class Crew:
 
     def _room(self) -> int:
         """How many lanes may be claimed at once, should all of them be of the service that is busiest."""
-        counts = Counter(self._busy.values()).values()
+        counts = self._by_service().values()
         busiest = max((count for count in counts if count < self._per_service), default=0)
         return min(self._lanes - len(self._busy), self._per_service - busiest)
 
     def _full_services(self) -> frozenset[str]:
-        counts = Counter(self._busy.values())
+        counts = self._by_service()
         return frozenset(service for service, count in counts.items() if count >= self._per_service)
 
+    def _by_service(self) -> Counter[str]:
+        return Counter(service_of(uid) for uid in self._busy.values())
+
     def _done(self, task: asyncio.Task[None]) -> None:
-        self._freed.add(self._busy.pop(task))
+        self._freed.add(service_of(self._busy.pop(task)))
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("lane worker failed", extra={"lane": task.get_name()}, exc_info=error)
         if self._may_wait and not self._stopping and not self._is_passing:

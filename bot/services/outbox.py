@@ -94,7 +94,7 @@ class Outbox:
 
     async def _claim(self, skip: frozenset[str]) -> Lane | None:
         now = self._clock.now()
-        return await self._store.claim_lane(now=now, lease=LEASE, skip_services=skip, limit=LANE_ROWS)
+        return await self._store.claim_lane(now=now, lease=LEASE, skip=skip, limit=LANE_ROWS)
 
     # --- one destination ----------------------------------------------------------------------------------------------
 

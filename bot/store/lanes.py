@@ -21,7 +21,7 @@ def claim(
     owner: str,
     now: datetime,
     until: datetime,
-    skip_services: Collection[str],
+    skip: Collection[str],
     limit: int,
     grace: timedelta,
 ) -> Lane | None:
@@ -30,7 +30,7 @@ def claim(
     A "sending" row there was left by somebody whose lease ran out: its outcome is unknown, and before the grace is
     over nothing may pass it.
     """
-    where, params = _unskipped(skip_services)
+    where, params = _unskipped(skip)
     while True:
         row = tx.row(
             "UPDATE destination SET owner = :owner, epoch = epoch + 1, lease_until = :until, due_at = :until"
@@ -204,11 +204,11 @@ def _originals(tx: Tx, edits: Sequence[Delivery]) -> dict[int, Delivery]:
     return found
 
 
-def _unskipped(skip_services: Collection[str]) -> tuple[str, dict[str, Value]]:
+def _unskipped(skip: Collection[str]) -> tuple[str, dict[str, Value]]:
     """A condition that leaves out schemes, and single destinations given by their whole name."""
-    terms, params = "", dict[str, Value]()
-    for number, service in enumerate(sorted(skip_services)):
-        operator, value = ("<>", service) if ":" in service else ("NOT LIKE", f"{service}:%")
-        terms += f" AND uid {operator} :skip{number}"
-        params[f"skip{number}"] = value
+    names, params = one_of("uid", "u", sorted(name for name in skip if ":" in name))
+    terms = f" AND NOT ({names})"
+    for number, scheme in enumerate(sorted(name for name in skip if ":" not in name)):
+        terms += f" AND uid NOT LIKE :skip{number}"
+        params[f"skip{number}"] = f"{scheme}:%"
     return terms, params

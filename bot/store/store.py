@@ -92,8 +92,10 @@ class Store(Extras, Pages):
         await self._db.write(feeds.sync, configured, now)
         self._feeds = {feed.id: feed for feed in configured}
 
-    async def claim_feeds(self, *, now: datetime, lease: timedelta, limit: int) -> Sequence[FeedState]:
-        return self._states(await self._db.write(feeds.claim, self.owner, now, now + lease, limit))
+    async def claim_feeds(
+        self, *, now: datetime, lease: timedelta, limit: int, skip: Sequence[int] = ()
+    ) -> Sequence[FeedState]:
+        return self._states(await self._db.write(feeds.claim, self.owner, now, now + lease, limit, skip))
 
     async def claim_all_feeds(self, *, now: datetime, lease: timedelta) -> Sequence[FeedState]:
         return self._states(await self._db.write(feeds.claim_all, self.owner, now, now + lease))
@@ -135,14 +137,14 @@ class Store(Extras, Pages):
         return await self._db.write(destinations.sync, named, now)
 
     async def claim_lane(
-        self, *, now: datetime, lease: timedelta, skip_services: frozenset[str] = frozenset(), limit: int
+        self, *, now: datetime, lease: timedelta, skip: frozenset[str] = frozenset(), limit: int
     ) -> Lane | None:
         lane = await self._db.write(
             lanes.claim,
             owner=self.owner,
             now=now,
             until=now + lease,
-            skip_services=skip_services,
+            skip=skip,
             limit=limit,
             grace=self.grace,
         )

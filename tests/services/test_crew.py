@@ -31,7 +31,7 @@ class Yard:
 
     async def _claim(self, skip: frozenset[str]) -> Lane | None:
         self.claims += 1
-        self.looks_past += bool(skip)
+        self.looks_past += any(":" not in name for name in skip)
         if self.claims == self.refuse_at:
             raise StoreUnavailable("busy")
         uid = next((uid for uid in self.due if service_of(uid) not in skip), None)

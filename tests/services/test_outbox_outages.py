@@ -134,6 +134,22 @@ async def test_a_lane_that_is_held_anew_stays_held_when_its_former_work_ends(flo
         assert await flow.store.claim_lane(now=flow.clock.now(), lease=LEASE, limit=1) is None
 
 
+@flows
+async def test_a_clock_that_is_set_ahead_brings_nobody_to_a_destination_that_is_at_work(flow: Flow) -> None:
+    async def sent_again_at_once(*_: object) -> None:
+        """As mail answers, which has no history."""
+
+    flow.slack.find = sent_again_at_once  # type: ignore[method-assign]
+    flow.slack.takes = timedelta(minutes=3)
+    page = await flow.follow()
+    await flow.publish(page, "post 2")
+    await flow.run(1)
+    flow.clock.shift += timedelta(hours=1)
+    await flow.run(10 * MINUTE)
+    assert [each.titles for each in flow.slack.tried] == [("post 2",)]
+    assert await flow.states("post 2") == {X: "sent"}
+
+
 class _FaultyPacer(Pacer):
     """Fails where nothing expects it."""
 

@@ -40,7 +40,7 @@ async def test_each_destination_is_a_lane_of_its_own_and_services_can_be_left_ou
     await announced(store, new(entry(1), X, Y, hook, other))
     skip = frozenset({"slack", "webhook:a"})
     found = set()
-    while lane := await store.claim_lane(now=NOW, lease=LEASE, skip_services=skip, limit=1):
+    while lane := await store.claim_lane(now=NOW, lease=LEASE, skip=skip, limit=1):
         found.add(lane.destination.uid)
     assert found == {Y, other}
 

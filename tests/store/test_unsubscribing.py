@@ -98,7 +98,7 @@ async def test_a_story_that_one_feed_may_not_tell_is_told_by_the_other(store: St
 
 async def test_what_may_have_left_already_is_left_alone(store: Store) -> None:
     await subscribed(store)
-    lane = await store.claim_lane(now=NOW, lease=LEASE, skip_services=frozenset({"slack"}), limit=1)
+    lane = await store.claim_lane(now=NOW, lease=LEASE, skip=frozenset({"slack"}), limit=1)
     assert lane is not None
     await store.begin(lane.owed[0].delivery, {"text": "hello"}, epoch=lane.destination.epoch, now=NOW)
     await store.unsubscribe(MAIL, now=NOW)
