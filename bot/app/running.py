@@ -21,6 +21,7 @@ from bot.app.ticking import ClockWatch, Rarely, Wakers, start_ticks, stop_on_sig
 from bot.config.settings import Settings
 from bot.core.errors import StoreUnavailable
 from bot.core.model.feed import FeedId
+from bot.fetch.names import look_up_aside
 from bot.ports import Clock
 from bot.services.mailbox import Mailbox, keeping
 from bot.services.poking import Pokes
@@ -45,6 +46,7 @@ SWITCH = 0.0001  # seconds that a thread may compute while the loop has somethin
 async def run(settings: Settings, clock: Clock, *, path: Path) -> int:
     """Run until SIGTERM; return the exit code. `path` is the configuration, which is read again when it changes."""
     share_memory()
+    look_up_aside(asyncio.get_running_loop())
     redactor = start_logging(settings)
     wakers, stopping = Wakers(clock), asyncio.Event()
     stop_on_signals(stopping, wakers.wake)

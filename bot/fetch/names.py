@@ -5,38 +5,64 @@ import socket
 import threading
 from collections.abc import Callable
 from functools import partial
+from typing import Any, TypeVar
 
 from aiohttp.abc import AbstractResolver, ResolveResult
+
+T = TypeVar("T")
 
 _Addresses = list[tuple[socket.AddressFamily, str]]
 
 
 class ThreadResolver(AbstractResolver):
-    """One daemon thread a look-up.
-
-    A pool would fill with look-ups that hang (the system's resolver can't be cancelled), and would keep
-    the process from ending until the last of them gave up.
-    """
+    """Looks names up in threads of their own."""
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        loop = asyncio.get_running_loop()
-        answer: asyncio.Future[_Addresses] = loop.create_future()
-
-        def look_up() -> None:
-            try:
-                addresses = _addresses(host, port, family)
-            except OSError as error:
-                _hand_over(loop, answer, partial(answer.set_exception, error))
-            else:
-                _hand_over(loop, answer, partial(answer.set_result, addresses))
-
-        threading.Thread(target=look_up, name="look-up", daemon=True).start()
-        return [_to_result(host, port, kind, address) for kind, address in await answer]
+        found = await _aside(partial(_addresses, host, port, family))
+        return [_to_result(host, port, kind, address) for kind, address in found]
 
     async def close(self) -> None:
         """Threads that still wait end by themselves."""
+
+
+def look_up_aside(loop: asyncio.AbstractEventLoop) -> None:
+    """Let everybody on this loop look names up in threads of their own, also libraries that have no setting for it."""
+
+    async def getaddrinfo(
+        host: bytes | str | None,
+        port: bytes | str | int | None,
+        *,
+        family: int = 0,
+        type: int = 0,
+        proto: int = 0,
+        flags: int = 0,
+    ) -> list[tuple[Any, ...]]:
+        return await _aside(partial(socket.getaddrinfo, host, port, family, type, proto, flags))
+
+    loop.getaddrinfo = getaddrinfo  # type: ignore[method-assign]
+
+
+async def _aside(look_up: Callable[[], T]) -> T:
+    """Run it in a daemon thread.
+
+    A pool would fill with look-ups that hang (the system's resolver can't be cancelled), and would keep the process
+    from ending until the last of them gave up.
+    """
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[T] = loop.create_future()
+
+    def run() -> None:
+        try:
+            found = look_up()
+        except (OSError, ValueError, OverflowError) as error:  # no such name; a label or port that none can have
+            _hand_over(loop, answer, partial(answer.set_exception, error))
+        else:
+            _hand_over(loop, answer, partial(answer.set_result, found))
+
+    threading.Thread(target=run, name="look-up", daemon=True).start()
+    return await answer
 
 
 def _addresses(host: str, port: int, family: socket.AddressFamily) -> _Addresses:
@@ -53,9 +79,7 @@ def _to_result(hostname: str, port: int, family: socket.AddressFamily, address: 
     )
 
 
-def _hand_over(
-    loop: asyncio.AbstractEventLoop, answer: "asyncio.Future[_Addresses]", settle: Callable[[], None]
-) -> None:
+def _hand_over(loop: asyncio.AbstractEventLoop, answer: "asyncio.Future[T]", settle: Callable[[], None]) -> None:
     def settle_if_awaited() -> None:
         if not answer.done():
             settle()
