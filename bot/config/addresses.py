@@ -32,6 +32,8 @@ def split_destination(uid: str) -> tuple[str, str]:
 def parse_destination(text: str) -> str:
     """Check a destination's form; return it as written, for it is the destination's identity."""
     scheme, colon, address = text.partition(":")
+    if not text.isprintable():
+        raise ValueError(f"{quoted(text)} is no destination; it holds a control character")
     if text == "console":
         return text
     if scheme == "email" and colon:
@@ -46,6 +48,8 @@ def parse_destination(text: str) -> str:
         return _checked(text, scheme, address)
     if colon and address and scheme in _plugin_names():
         return text
+    if scheme == "email":
+        raise ValueError(f'{quoted(text)} is no destination; allowed: "email:name@example.org"')
     hint = did_you_mean(scheme, _SCHEMES) or did_you_mean(text, ["console"])
     raise ValueError(f"{quoted(text)} is no destination; it begins with one of: {', '.join(_SCHEMES)}{hint}")
 

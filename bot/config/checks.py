@@ -128,7 +128,8 @@ def _match_faults(path: KeyPath, route: Raw) -> Iterator[Fault]:
 def _missing_template(path: KeyPath, route: Raw, folder: Path) -> Iterator[Fault]:
     name = route.get("template")
     if isinstance(name, str) and name.isprintable() and name not in READY_TEMPLATES and not (folder / name).is_file():
-        ready = ", ".join(f'"{ready}"' for ready in sorted(READY_TEMPLATES))
+        known = sorted(READY_TEMPLATES)
+        ready = ", ".join(f'"{ready}"' for ready in known) + did_you_mean(name, known)
         message = f"no such file: {quoted(name)}, sought beside the configuration; ready-made: {ready}"
         yield Fault(path=(*path, "template"), message=message)
 

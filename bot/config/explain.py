@@ -28,8 +28,8 @@ def _fault(details: ErrorDetails) -> Fault:
     if kind == "missing":
         return Fault(path=path, message=f"missing; {_called(path)} needs it")
     if path[-1:] == ("[key]",):
-        path = path[:-1]
-    return Fault(path=path, message=_message(kind, context, value))
+        return Fault(path=path[:-1], message=_message(kind, context, value), at="key")
+    return Fault(path=path, message=f"{_message(kind, context, value)}{_written(kind, path, value)}")
 
 
 def _message(kind: str, context: Mapping[str, Any], value: object) -> str:
@@ -53,6 +53,15 @@ def _message(kind: str, context: Mapping[str, Any], value: object) -> str:
     return f"{wanted} wanted, not {kind_of(value)}" if wanted else "not allowed here"
 
 
+def _written(kind: str, path: KeyPath, value: object) -> str:
+    """Say how a table is written whose brackets are those of the other kind."""
+    name = ".".join(part for part in path if isinstance(part, str))
+    if kind == "tuple_type" and isinstance(value, dict) and path in (("feeds",), ("routes",)):
+        return f"; write [[{name}]]"
+    is_doubled = kind == "model_type" and isinstance(value, list) and isinstance(path[-1], str)
+    return f"; write [{name}]" if is_doubled else ""
+
+
 def _not_one_of(expected: str, value: object) -> str:
     allowed = [word.strip("'") for word in expected.replace(" or ", ", ").split(", ")]
     if not isinstance(value, str):
@@ -69,6 +78,8 @@ def _called(path: KeyPath) -> str:
 def _unknown_key(path: KeyPath) -> Fault:
     known = keys_at(path[:-1])
     hint = did_you_mean(str(path[-1]), known)
+    if not hint and len(path) > 1 and path[-1] in keys_at(()):
+        hint = " here; it belongs to the top of the file, before the first table"
     message = f"unknown key{hint}" if hint else f"unknown key; known here: {', '.join(known)}"
     secrets = keys_at(path[:-1], secret=True)
     is_like_secret = bool(did_you_mean(str(path[-1]), secrets))

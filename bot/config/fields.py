@@ -15,7 +15,7 @@ T = TypeVar("T")
 _KINDS: dict[type, str] = {
     bool: "true or false",
     int: "a number",
-    float: "a number",
+    float: "a decimal number",
     str: "text in quotes",
     list: "a list",
     tuple: "a list",
@@ -28,14 +28,14 @@ def kind_of(value: object) -> str:
     return _KINDS.get(type(value), "a date or time")
 
 
-def _text(value: object) -> str:
+def _text(value: object, wanted: str = "text in quotes") -> str:
     if not isinstance(value, str):
-        raise ValueError(f"text in quotes is wanted, not {kind_of(value)}")
+        raise ValueError(f"{wanted} is wanted, not {kind_of(value)}")
     return value
 
 
-def _reads(parse: Callable[[str], T]) -> PlainValidator:
-    return PlainValidator(lambda value: parse(_text(value)))
+def _reads(parse: Callable[[str], T], wanted: str = "text in quotes") -> PlainValidator:
+    return PlainValidator(lambda value: parse(_text(value, wanted)))
 
 
 def _positive(text: str) -> timedelta:
@@ -67,14 +67,15 @@ def _lower(value: object) -> object:
     return value.lower() if isinstance(value, str) else value
 
 
+_A_DURATION = 'a duration in quotes, such as "90s" or "15m",'
 IN_ORDER = BeforeValidator(_in_order)
 ONE_OR_MANY = BeforeValidator(_one_or_many)
 ANY_CASE = BeforeValidator(_lower)
 
 Words = Annotated[str, _reads(_words)]
 WordList = Annotated[tuple[Words, ...], IN_ORDER]
-Duration = Annotated[timedelta, _reads(values.parse_duration)]
-Positive = Annotated[timedelta, _reads(_positive)]
+Duration = Annotated[timedelta, _reads(values.parse_duration, _A_DURATION)]
+Positive = Annotated[timedelta, _reads(_positive, _A_DURATION)]
 Zone = Annotated[ZoneInfo, _reads(values.parse_zone)]
 Count = Annotated[StrictInt, Field(ge=0, le=1_000_000_000)]
 AtLeastOne = Annotated[StrictInt, Field(ge=1, le=1_000_000_000)]
@@ -89,6 +90,7 @@ Listen = Annotated[str, _reads(values.parse_listen)]
 Contact = Annotated[str, _reads(values.parse_contact)]
 Host = Annotated[str, _reads(values.parse_host)]
 MailFrom = Annotated[str, _reads(values.parse_mail_from)]
+Headers = dict[Annotated[str, _reads(values.parse_header_name)], Annotated[str, _reads(values.parse_header_value)]]
 Networks = Annotated[tuple[Annotated[str, _reads(values.parse_network)], ...], IN_ORDER]
 Digest = Annotated[tuple[DigestRule, ...], _reads(values.parse_digest)]
 Quiet = Annotated[QuietHours, _reads(values.parse_quiet)]

@@ -14,7 +14,7 @@ from bot.config.missing import lacking_secrets
 from bot.config.places import Fault, Source, dotted
 from bot.config.settings import HttpSettings, Settings
 from bot.config.sources import Overlay, default_secret_dirs, read_sources
-from bot.config.toml_positions import first_repeat
+from bot.config.toml_positions import KeyPath, first_repeat
 from bot.core.errors import ConfigError
 
 MAX_FILE = 32_000_000  # bytes; a hundred thousand feeds fit in with room to spare
@@ -73,7 +73,7 @@ def listening_address(path: Path, environ: Mapping[str, str]) -> tuple[tuple[str
         raw = tomllib.loads(_read(path))
     except (ConfigError, ValueError, RecursionError):
         raw = {}
-    http = _merge(raw, read_sources(environ, ()), without=[]).get("http")
+    http = _merge(raw, read_sources(environ, ()).values, without=[]).get("http")
     listen = http.get("listen") if isinstance(http, dict) else None
     try:
         return HttpSettings.model_validate({} if listen is None else {"listen": listen}).address, False
@@ -95,15 +95,16 @@ def missing_secrets(settings: Settings) -> tuple[Problem, ...]:
 
 
 def _missing(raw: dict[str, object], overlay: Overlay, source: Source) -> list[Problem]:
-    # A secret that stands in the wrong place is told there, and not as missing besides.
-    return _in_file_order([source.problem(fault) for fault in lacking_secrets(_merge(raw, overlay, without=[]))])
+    # A secret that is wrong or stands in the wrong place is told there, and not as missing besides.
+    merged = _merge(raw, {**dict.fromkeys(overlay.refused, ""), **overlay.values}, without=[])
+    return _in_file_order([source.problem(fault) for fault in lacking_secrets(merged)])
 
 
 def _settings(
     raw: dict[str, object], overlay: Overlay, source: Source, *, folder: Path
 ) -> tuple[Settings | None, list[Problem]]:
     faults = list(secrets_in_file(raw))
-    merged = _merge(raw, overlay, without=faults)
+    merged = _merge(raw, overlay.values, without=faults)
     settings: Settings | None = None
     try:
         settings = Settings.model_validate(merged)
@@ -116,13 +117,13 @@ def _settings(
     return settings, problems
 
 
-def _merge(raw: dict[str, object], overlay: Overlay, *, without: list[Fault]) -> dict[str, object]:
+def _merge(raw: dict[str, object], stronger: Mapping[KeyPath, object], *, without: list[Fault]) -> dict[str, object]:
     """Return the file's tables with misplaced secrets taken out and the stronger values laid over."""
     merged = {name: dict(value) if isinstance(value, dict) else value for name, value in raw.items()}
     for fault in without:
         if fault.at == "key":
             _remove(merged, [str(part) for part in fault.path])
-    for path, value in overlay.values.items():
+    for path, value in stronger.items():
         *tables, last = (str(part) for part in path)
         table: object = merged
         for name in tables:

@@ -16,18 +16,13 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, Stric
 
 from bot.config import fields as f
 from bot.config import nouns
-from bot.config.errors import Problem, quoted
+from bot.config.errors import Problem
 from bot.core.model.feed import Feed
 from bot.core.model.route import DestinationUid, Route
 
 DEFAULT_STATE = "sqlite:///data/feedbell.db"
 
 _SMTP_PORTS = {"starttls": 587, "tls": 465, "none": 25}
-# The bot sets these itself, or they carry credentials, which belong in [feeds.auth].
-_OWN_HEADERS = frozenset(
-    "host connection content-length transfer-encoding accept-encoding if-none-match if-modified-since range".split()
-)
-_SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie"})
 
 
 class Section(BaseModel):
@@ -175,21 +170,8 @@ class FeedSettings(Section):
     tags: f.WordList = ()
     withdrawn: StrictBool = False
     allow_private: f.Networks = ()
-    headers: dict[str, str] = {}
+    headers: f.Headers = {}
     auth: AuthSettings | None = None
-
-    @field_validator("headers")
-    @classmethod
-    def _are_free(cls, headers: dict[str, str]) -> dict[str, str]:
-        for name, value in headers.items():
-            if name.lower() in _SECRET_HEADERS:
-                raise ValueError(f"{quoted(name)} carries a secret; use [feeds.auth] instead")
-            if name.lower() in _OWN_HEADERS:
-                raise ValueError(f"{quoted(name)} is set by feedbell itself")
-            is_token = name.isascii() and name.replace("-", "").replace("_", "").isalnum()
-            if not is_token or not value.isprintable() or not value.isascii():
-                raise ValueError(f"{quoted(name)} is no valid header, or its value isn't printable ASCII")
-        return headers
 
 
 class RouteSettings(Section):

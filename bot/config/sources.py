@@ -43,12 +43,18 @@ class Overlay:
     values: dict[KeyPath, object] = field(default_factory=dict)
     origins: dict[KeyPath, tuple[str, str]] = field(default_factory=dict)  # (Problem.path, Problem.key)
     problems: list[Problem] = field(default_factory=list)
+    refused: set[KeyPath] = field(default_factory=set)  # set, and not as it may be: told as that, not as missing
 
     def put(self, path: KeyPath, value: object, *, origin: tuple[str, str]) -> None:
         """Keep the value unless a stronger source has set it before."""
         if path not in self.values:
             self.values[path] = value
             self.origins[path] = origin
+
+    def refuse(self, key: Key, why: str, *, origin: tuple[str, str]) -> None:
+        """Keep what is wrong with the value of a key."""
+        self.refused.add(key.path)
+        self.problems.append(_problem(origin, why))
 
 
 def default_secret_dirs(environ: Mapping[str, str]) -> tuple[Path, ...]:
@@ -137,17 +143,17 @@ def _put_text(overlay: Overlay, key: Key, text: str, origin: tuple[str, str]) ->
     value: object = text
     if key.kind is bool:
         if text.lower() not in (*_TRUE, *_FALSE):
-            overlay.problems.append(_problem(origin, "must be true or false"))
+            overlay.refuse(key, "must be true or false", origin=origin)
             return
         value = text.lower() in _TRUE
     elif key.kind is int:
         if not re.fullmatch(r"[0-9]{1,15}", text):
-            overlay.problems.append(_problem(origin, "must be a whole number"))
+            overlay.refuse(key, "must be a whole number", origin=origin)
             return
         value = int(text)
     elif key.from_file:
         if fault := _fault_of_secret(key, text):
-            overlay.problems.append(_problem(origin, fault))
+            overlay.refuse(key, fault, origin=origin)
             return
         value = SecretStr(text) if key.kind is SecretStr else text
     overlay.put(key.path, value, origin=origin)
@@ -189,7 +195,7 @@ def _put_file(overlay: Overlay, key: Key, file: Path, origin: tuple[str, str]) -
     try:
         text = _read_small(file)
     except ValueError as error:
-        overlay.problems.append(_problem(origin, str(error)))
+        overlay.refuse(key, str(error), origin=origin)
         return
     text = text.removesuffix("\n").removesuffix("\r")
     if text:

@@ -24,6 +24,12 @@ _ADDRESS = re.compile(r"[^\s@<>()\[\],;:\\\"]+@[^\s@<>()\[\],;:\\\"]+")
 _FROM = re.compile(r"(?:(?P<name>[^<>]*)<(?P<address>[^<>]+)>|(?P<bare>[^<>\s]+))")
 _NAME = re.compile(r"[a-z0-9_]+")
 _FEED_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_HEADER = re.compile(r"[A-Za-z0-9_-]+")
+# The bot sets these itself, or they carry credentials, which belong in [feeds.auth].
+_OWN_HEADERS = frozenset(
+    "host connection content-length transfer-encoding accept-encoding if-none-match if-modified-since range".split()
+)
+_SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie"})
 _INITIAL = re.compile(r"latest:([0-9]{1,2})")
 
 
@@ -141,6 +147,24 @@ def parse_feed_id(text: str) -> str:
         raise ValueError(
             f'{quoted(text)} is no id; allowed: letters, digits, ".", "_" and "-", at most {MAX_ID} of them'
         )
+    return text
+
+
+def parse_header_name(text: str) -> str:
+    """Read the name of a request header that a feed may set."""
+    if text.lower() in _SECRET_HEADERS:
+        raise ValueError("carries a secret; use [feeds.auth] instead")
+    if text.lower() in _OWN_HEADERS:
+        raise ValueError("is set by feedbell itself")
+    if not _HEADER.fullmatch(text):
+        raise ValueError('is no name of a header; allowed: letters, digits, "-" and "_"')
+    return text
+
+
+def parse_header_value(text: str) -> str:
+    """Read what a request header says."""
+    if not text.isprintable() or not text.isascii():
+        raise ValueError("must be printable ASCII")
     return text
 
 

@@ -31,6 +31,14 @@ ONE_MISTAKE = [
     ("timezone = 1979-05-27", "1:12: error: timezone: text in quotes is wanted, not a date or time"),
     ("feeds = 3", "1:9: error: feeds: a list is wanted, not a number"),
     ("feeds = [3]", "1:10: error: feeds[0]: a table is wanted, not a number"),
+    ('[feeds]\nid = "a"', "1:1: error: feeds: a list is wanted, not a table; write [[feeds]]"),
+    ("[[http]]", "1:1: error: http: a table is wanted, not a list; write [http]"),
+    (FEED + '[[feeds.auth]]\nbearer = "x"', "4:1: error: feeds[0].auth: a table is wanted, not a list; "
+     "write [feeds.auth]"),
+    (FEED + 'ops = "console"', "4:1: error: feeds[0].ops: unknown key here; it belongs to the top of the file, before "
+     "the first table"),
+    ('ops = "email"', '1:7: error: ops: "email" is no destination; allowed: "email:name@example.org"'),
+    ('ops = "slack:#a\\u001bb"', '1:7: error: ops: "slack:#a\ufffdb" is no destination; it holds a control character'),
     ("http = true", "1:8: error: http: a table is wanted, not true or false"),
     ("zebra = 1", "1:1: error: zebra: unknown key; known here: state, timezone, contact, ops, admins, http, slack, "
      "discord, email, delivery, polling, log, feeds, routes"),
@@ -66,7 +74,10 @@ ONE_MISTAKE = [
     ('[email]\nca_file = "nope.pem"', '2:11: error: email.ca_file: no such file: "nope.pem"'),
     ('[delivery]\ngrace = "30"', '2:9: error: delivery.grace: "30" is no duration; allowed: a whole number and a unit, '
      '"90s", "15m", "2h", "7d"'),
-    ("[delivery]\ngrace = 30", "2:9: error: delivery.grace: text in quotes is wanted, not a number"),
+    ("[delivery]\ngrace = 30", '2:9: error: delivery.grace: a duration in quotes, such as "90s" or "15m", is wanted, '
+     "not a number"),
+    ("[delivery]\nconcurrency = 2.0", "2:15: error: delivery.concurrency: a whole number is wanted, not a decimal "
+     "number"),
     ('[delivery]\ngive_up = "99999d"', '2:11: error: delivery.give_up: "99999d" is too long; at most 3650d'),
     ('[delivery]\nretry_cap = "0s"', "2:13: error: delivery.retry_cap: must be longer than nothing"),
     ('[log]\nlevel = "verbose"', '2:9: error: log.level: "verbose" is not allowed; allowed: "debug", "info", '
@@ -88,11 +99,12 @@ ONE_MISTAKE = [
     (FEED + 'tags = [" "]', "4:9: error: feeds[0].tags[0]: must be text of one line, and not empty"),
     (FEED + 'allow_private = ["10.1.0.0/8"]', '4:18: error: feeds[0].allow_private[0]: "10.1.0.0/8" is no network; '
      'allowed: CIDR form, such as "10.0.0.0/8"; did you mean "10.0.0.0/8"?'),
-    (FEED + 'headers = { Authorization = "x" }', '4:11: error: feeds[0].headers: "Authorization" carries a secret; use '
-     "[feeds.auth] instead"),
-    (FEED + 'headers = { Host = "x" }', '4:11: error: feeds[0].headers: "Host" is set by feedbell itself'),
-    (FEED + 'headers = { "X-A" = "a\\nb" }', '4:11: error: feeds[0].headers: "X-A" is no valid header, or its value '
-     "isn't printable ASCII"),
+    (FEED + 'headers = { Authorization = "x" }', '4:13: error: feeds[0].headers.Authorization: carries a secret; '
+     "use [feeds.auth] instead"),
+    (FEED + 'headers = { Host = "x" }', "4:13: error: feeds[0].headers.Host: is set by feedbell itself"),
+    (FEED + 'headers = { "X-A" = "a\\nb" }', "4:21: error: feeds[0].headers.X-A: must be printable ASCII"),
+    (FEED + 'headers = { "X A" = "a" }', '4:13: error: feeds[0].headers."X A": is no name of a header; allowed: '
+     'letters, digits, "-" and "_"'),
     (FEED + "headers = { X = 1 }", "4:17: error: feeds[0].headers.X: text in quotes is wanted, not a number"),
     (FEED + '[feeds.auth]\nusername = "u"', '4:1: error: feeds[0].auth: wants either username = "…" and password = '
      '"NAME", or bearer = "NAME"'),
@@ -139,6 +151,8 @@ ONE_MISTAKE = [
      'allowed: "update", "ignore", "thread"; did you mean "update"?'),
     ('[[routes]]\nto = "console"\ntemplate = "nope.j2"', '3:12: error: routes[0].template: no such file: "nope.j2", '
      'sought beside the configuration; ready-made: "card", "compact", "headline"'),
+    ('[[routes]]\nto = "console"\ntemplate = "compat"', '3:12: error: routes[0].template: no such file: "compat", '
+     'sought beside the configuration; ready-made: "card", "compact", "headline"; did you mean "compact"?'),
     ("[[routes]]\nto = \"console\"\nmatch = 'a and'", "3:15: error: routes[0].match: a word is missing before the end; "
      "an operator in quotes is a word"),
     ('[[routes]]\nto = "console"\nmatch = "\\"a b\\" (c"', '3:18: error: routes[0].match: this "(" is never closed'),
@@ -164,6 +178,13 @@ ONE_MISTAKE = [
 @pytest.mark.parametrize(("text", "headline"), ONE_MISTAKE)
 def test_a_mistake_is_told_in_one_exact_line(text: str, headline: str) -> None:
     assert headlines(text) == [f"config.toml:{headline}"]
+
+
+def test_each_header_has_its_own_mistake() -> None:
+    text = FEED + 'headers = { Cookie = "x", "a b" = "y", X = 1, Y = "é", Z = "fine" }'
+    assert [line.partition(": error")[0] for line in headlines(text)] == [
+        f"config.toml:4:{column}" for column in (13, 27, 44, 51)
+    ]
 
 
 def test_every_mistake_is_told_at_once_in_file_order_and_shown() -> None:

@@ -218,6 +218,20 @@ def test_a_missing_secret_is_told_beside_other_mistakes() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "environ",
+    [
+        {"FEEDBELL_WEBHOOKS__A": "example.org/hook"},
+        {"FEEDBELL_WEBHOOKS__A": "https://example.org/\nhook"},
+        {"FEEDBELL_WEBHOOKS__A_FILE": "/srv/no/such/file"},
+    ],
+)
+def test_a_secret_that_is_wrong_is_told_once_and_not_as_missing_too(environ: dict[str, str]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse('[[routes]]\nto = "slack-webhook:a"\n', environ, path=HERE, secret_dirs=(), with_secrets=True)
+    assert [problem.key for problem in caught.value.problems] == list(environ)
+
+
 def test_the_environments_mistakes_are_told_beside_a_broken_file() -> None:
     with pytest.raises(ConfigError) as caught:
         read("a = ", {"FEEDBELL_ZEBRA": "x"})
