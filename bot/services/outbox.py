@@ -137,8 +137,8 @@ class Outbox:
         while queue and not self._stopping:
             head = queue.pop(0)
             await self.means.pacer.wait(lane.destination.uid)
-            if not await self._deliver(lane, head, queue):
-                return
+            if not await self._deliver(lane, head, queue) or head.delivery.state is DeliveryState.UNKNOWN:
+                return  # what was found there is known to its edits at the next claim, not to those of this one
 
     async def _is_told(self, lane: Lane) -> bool:
         """R-15; True: the queue is another one now, or must wait."""

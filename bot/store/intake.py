@@ -15,7 +15,7 @@ from bot.store import deliveries, destinations, entries, records, subscriptions
 from bot.store.delivery_rows import to_delivery
 from bot.store.feed_rows import pack_listing
 from bot.store.feeds import DUE
-from bot.store.sql import Tx, Value, storable_or_none, to_ms, to_ms_or_none
+from bot.store.sql import Tx, Value, chunks, one_of, storable_or_none, to_ms, to_ms_or_none
 
 
 def commit(tx: Tx, plan: IntakePlan, *, owner: str, ops: DestinationUid | None) -> Committed:
@@ -113,13 +113,13 @@ def _owe(
     ops: DestinationUid | None,
 ) -> int:
     wanted = [(owed, no) for each, no in zip(new, numbers, strict=True) for owed in each.deliveries]
-    changed = _edits(tx, plan, edits)
-    uids = {owed.delivery.destination for owed, _ in wanted} | {delivery.destination for delivery, _ in changed}
+    uids = {owed.delivery.destination for owed, _ in wanted} | _told(tx, edits)
     if plan.notices and ops is not None:
         uids.add(ops)
     if not uids and not plan.notices:
         return 0
     locked = destinations.lock(tx, uids)
+    changed = _edits(tx, plan, edits)
     kept = {delivery.idem for delivery, _ in subscriptions.wanted(tx, [(owed.delivery, no) for owed, no in wanted])}
     wanted = [(owed, no) for owed, no in wanted if owed.delivery.idem in kept]
     stories = [(owed.delivery.destination, owed.story) for owed, _ in wanted if owed.story is not None]
@@ -135,17 +135,34 @@ def _owe(
     return count
 
 
+def _told(tx: Tx, edits: Sequence[EntryEdit]) -> set[DestinationUid]:
+    """Where edited entries went or will go: locked before anybody asks how far they are, for a claim reads them."""
+    found: set[DestinationUid] = set()
+    for part in chunks(edit.entry.id for edit in edits if edit.announce):
+        names, params = one_of("entry_id", "e", part)
+        rows = tx.rows(f"SELECT destination_uid AS uid FROM delivery WHERE {names} AND kind = 'entry'", **params)
+        found.update(DestinationUid(row["uid"]) for row in rows)
+    return found
+
+
 def _edits(tx: Tx, plan: IntakePlan, edits: Sequence[EntryEdit]) -> list[tuple[Delivery, int | None]]:
-    """An edit goes where the entry went, singly; what was not sent yet is rendered with the new words anyway."""
+    """An edit goes where the entry went, singly.
+
+    What is still to be sent is rendered with the new words anyway; but whoever is at work there may have read the old
+    ones of what is due.
+    """
     found: list[tuple[Delivery, int | None]] = []
     for edit in edits:
         if not edit.announce:
             continue
         for row in tx.rows(
-            "SELECT * FROM delivery d WHERE d.entry_id = :entry_id AND d.kind = 'entry' AND d.digest_id IS NULL"
-            " AND d.state IN ('sent', 'sending', 'unknown') AND NOT EXISTS (SELECT 1 FROM delivery o WHERE"
-            " o.entry_id = d.entry_id AND o.destination_uid = d.destination_uid AND o.kind = 'edit'"
-            " AND o.state = 'pending' AND o.attempts = 0) ORDER BY d.id",
+            "SELECT d.* FROM delivery d JOIN destination t ON t.uid = d.destination_uid WHERE d.entry_id = :entry_id"
+            " AND d.kind = 'entry' AND d.digest_id IS NULL AND (d.state IN ('sending', 'unknown', 'sent')"
+            " OR d.state = 'pending' AND t.lease_until IS NOT NULL AND d.wake_at <= :at) AND NOT EXISTS"
+            " (SELECT 1 FROM delivery o WHERE o.entry_id = d.entry_id AND o.destination_uid = d.destination_uid"
+            " AND o.kind = 'edit' AND o.state = 'pending' AND o.attempts = 0"
+            " AND (t.lease_until IS NULL OR o.wake_at > :at)) ORDER BY d.id",
+            at=to_ms(plan.at),
             entry_id=edit.entry.id,
         ):
             original = to_delivery(row)

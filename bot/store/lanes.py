@@ -192,12 +192,13 @@ def _entries_of(rows: Sequence[Delivery], stored: dict[int, Entry]) -> tuple[Ent
 
 
 def _originals(tx: Tx, edits: Sequence[Delivery]) -> dict[int, Delivery]:
-    """What each edit changes: the message that told the entry to that destination."""
+    """What each edit changes: the message that told the entry to that destination, and no other entry with it."""
     found: dict[int, Delivery] = {}
     for part in chunks(edits):
         names, params = one_of("entry_id", "e", [edit.entry_id for edit in part])
         rows: Sequence[Row] = tx.rows(
-            f"SELECT * FROM delivery WHERE {names} AND kind = 'entry' AND state = 'sent'", **params
+            f"SELECT * FROM delivery WHERE {names} AND kind = 'entry' AND state = 'sent' AND digest_id IS NULL",
+            **params,
         )
         sent = {(row["entry_id"], row["destination_uid"]): to_delivery(row) for row in rows}
         found |= {e.id: sent[key] for e in part if (key := (e.entry_id, e.destination)) in sent}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.core.errors import OutcomeUnknown
+from bot.core.errors import DestinationDown, OutcomeUnknown
 from bot.core.model.delivery import DeliveryKind, DeliveryState, Destination, Options, Probe, Receipt
 from bot.core.model.entry import Entry
 from bot.core.model.message import Message, Payload
@@ -23,6 +23,8 @@ from bot.services.outbox import Outbox
 from bot.services.pacing import Pacer
 from bot.store.store import Store, open_store
 from tests.edge.notifying import HandClock
+from tests.services.fakes import Page
+from tests.services.flow import HOUR, Flow, flows
 from tests.store.builders import NOW, announced, claimed, entry, new, plan, started
 
 SLACK, MAIL, HOOK = DestinationUid("slack:C0NEWS"), DestinationUid("email:a@example.org"), DestinationUid("webhook:x")
@@ -220,6 +222,66 @@ async def test_a_change_whose_answer_was_lost_is_made_again_not_looked_for(room:
     assert len(room.slack.edited) == 2
     assert room.slack.looked == 0
     assert await room.edits_of(stored) == [(SLACK, DeliveryState.SENT.value)]
+
+
+async def _told_and_changed(flow: Flow, page: Page, *titles: str) -> None:
+    """The last of these is changed while the first is being sent."""
+    last, changed = titles[-1], f"{titles[-1]} put right"
+    page.ids |= {last: "last", changed: "last"}
+    await flow.publish(page, *titles)
+    await flow.run(2)
+    page.titles = [changed if title == last else title for title in page.titles]
+    await flow.poll_now()
+
+
+@flows
+async def test_what_changes_in_a_queue_that_somebody_works_through_is_put_right_after_it(flow: Flow) -> None:
+    page = await flow.follow()
+    flow.slack.takes = timedelta(seconds=5)
+    await _told_and_changed(flow, page, "post 2", "post 3")
+    await flow.run(30)
+    assert flow.slack.titles() == ["post 2", "post 3"]
+    assert flow.slack.edits == [("ref 2", "post 3 put right")]
+
+
+@flows
+async def test_a_change_that_waits_in_that_queue_does_not_swallow_the_next_one(flow: Flow) -> None:
+    page = await flow.follow()
+    page.ids |= dict.fromkeys(("post 2", "post 2 b", "post 2 c"), "same")
+    await flow.publish(page, "post 2")
+    await flow.run(2)
+    flow.slack.takes = timedelta(seconds=5)
+    await flow.publish(page, "post 3")
+    for words in ("post 2 b", "post 2 c"):
+        page.titles = [words if title.startswith("post 2") else title for title in page.titles]
+        await flow.poll_now()
+        await flow.run(2)
+    await flow.run(30)
+    assert flow.slack.edits[-1] == ("ref 1", "post 2 c")
+
+
+@flows
+async def test_a_message_that_is_found_is_put_right_as_if_its_answer_had_come(flow: Flow) -> None:
+    page, lost = await flow.follow(), OutcomeUnknown("reset")
+    flow.slack.outcomes, flow.slack.stored_all_the_same = [lost], {lost}
+    await _told_and_changed(flow, page, "post 2")
+    await flow.run(2 * MINUTE.total_seconds())
+    assert flow.slack.titles() == ["post 2"]
+    assert flow.slack.edits == [("found", "post 2 put right")]
+
+
+@flows
+async def test_a_change_of_one_entry_never_takes_the_place_of_a_digest_that_came_to_hold_it(flow: Flow) -> None:
+    page, lost = await flow.follow(), OutcomeUnknown("reset")
+    flow.slack.takes, flow.slack.outcomes = timedelta(seconds=5), [DestinationDown("archived"), lost]
+    flow.slack.stored_all_the_same = {lost}
+    await _told_and_changed(flow, page, "post 2")
+    await flow.run(10)
+    for number in (3, 9):
+        await flow.publish(page, *(f"post {each}" for each in range(number, number + 6)))
+    await flow.run(2 * HOUR)
+    assert flow.slack.titles()[0] == "post 2 put right, post 3, post 4"
+    assert flow.slack.edits == []
 
 
 @pytest.mark.parametrize(
