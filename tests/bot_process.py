@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 ROOT = Path(__file__).parent.parent
 
@@ -46,17 +47,21 @@ class BotProcess:
     def state(self) -> Path:
         return self.folder / "data" / "feedbell.db"
 
-    async def call(self, *args: str, stdin: str | None = None, seconds: float = 60) -> Finished:
-        """Run one command to its end."""
-        process = await self._spawn(*args, stdin=stdin is not None)
+    async def call(
+        self, *args: str, stdin: str | None = None, stdout: IO[bytes] | None = None, seconds: float = 60
+    ) -> Finished:
+        """Run one command to its end; what it prints goes to `stdout`, or is kept."""
+        process = await self._spawn(*args, stdin=stdin is not None, stdout=stdout)
         text = None if stdin is None else stdin.encode()
         try:
             out, err = await asyncio.wait_for(process.communicate(text), seconds)
         except TimeoutError:
             process.kill()
             out, err = await process.communicate()
-            raise AssertionError(f"{args} did not end in {seconds} s:\n{out.decode()}\n{err.decode()}") from None
-        return Finished(code=process.returncode or 0, out=out.decode(), err=err.decode())
+            raise AssertionError(
+                f"{args} did not end in {seconds} s:\n{(out or b'').decode()}\n{err.decode()}"
+            ) from None
+        return Finished(code=process.returncode or 0, out=(out or b"").decode(), err=err.decode())
 
     async def once(self, *, expect: int | None = 0) -> Finished:
         """One round: poll every feed, deliver what is due."""
@@ -105,7 +110,7 @@ class BotProcess:
         self._running = None
         return code
 
-    async def _spawn(self, *args: str, stdin: bool) -> asyncio.subprocess.Process:
+    async def _spawn(self, *args: str, stdin: bool, stdout: IO[bytes] | None) -> asyncio.subprocess.Process:
         return await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
@@ -114,7 +119,7 @@ class BotProcess:
             cwd=self.folder,
             env=self._environ(),
             stdin=asyncio.subprocess.PIPE if stdin else asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE if stdout is None else stdout,
             stderr=asyncio.subprocess.PIPE,
         )
 

@@ -1,5 +1,6 @@
 """The command group: every command's name and line of help, its code loaded only when it is called."""
 
+import select
 import sys
 from importlib import import_module
 from typing import Any, Final
@@ -91,7 +92,7 @@ def main(args: list[str] | None = None, prog_name: str | None = None) -> None:
     """Run a command; every error on purpose becomes one line on stderr and its exit code."""
     write_what_can_be_shown()
     try:
-        status: Any = group.main(args=args, prog_name=prog_name or "feedbell", standalone_mode=False)
+        status = _call(args, prog_name or "feedbell")
     except click.exceptions.Abort:
         sys.exit(130)
     except click.ClickException as error:
@@ -107,9 +108,23 @@ def main(args: list[str] | None = None, prog_name: str | None = None) -> None:
             raise
         click.echo("error: an argument is no UTF-8 text", err=True)
         sys.exit(2)
-    except BrokenPipeError:
-        sys.exit(0)  # `feedbell latest | head -1` is no error
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _call(args: list[str] | None, name: str) -> Any:
+    try:
+        return group.main(args=args, prog_name=name, standalone_mode=False)
+    except SystemExit:
+        if _is_unread():
+            return 0  # `feedbell latest | head -1` is no error, which click calls one
+        raise
+
+
+def _is_unread() -> bool:
+    """Tell whether nobody reads our output any more."""
+    watch = select.poll()
+    watch.register(1, 0)
+    return any(happened & select.POLLERR for _, happened in watch.poll(0))
 
 
 def _is_text(argument: str) -> bool:

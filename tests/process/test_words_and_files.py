@@ -1,6 +1,7 @@
 """Commands and what is around them: the terminal's characters, arguments that are no text, files that can't be used."""
 
 import json
+import os
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -94,3 +95,20 @@ async def test_a_secret_in_what_was_typed_is_not_repeated(tmp_path: Path, call: 
     assert done.code == 1
     assert done.err.startswith("error: ")
     assert "hunter2" not in done.out + done.err
+
+
+@pytest.mark.parametrize("call", [("tags",), ("latest", "--json"), ("opml", "export"), ("--help",)])
+async def test_whoever_stops_reading_makes_no_error(tmp_path: Path, call: tuple[str, ...]) -> None:
+    bot = BotProcess(tmp_path, "")
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as unread:
+        done = await bot.call(*call, stdout=unread)
+    assert (done.code, done.err) == (0, "")
+
+
+async def test_a_refusal_stays_one_where_nobody_reads(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as unread:
+        assert (await BotProcess(tmp_path, "zebra = 1\n").call("tags", stdout=unread)).code == 78
