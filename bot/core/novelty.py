@@ -10,7 +10,7 @@ from bot.core.model.entry import Identity, Key, Known, KnownEntry, Listed, Parse
 
 REKEY_AT_LEAST = 5  # N11
 REKEY_SHARE = 0.5
-VANISHED_AT_MOST = 3  # more at once: the feed was put in another order, or cut
+FEW = 3  # entries that somebody takes back, or dates back, at once; with more the order changed, or the length
 CLEAR = 4  # times as many neighbours one way as the other
 SAME_INSTANT = timedelta(milliseconds=1)  # the store keeps no finer times
 SLIDE_IN_AGE = timedelta(days=7)  # N20: before the first poll by this much, where only age can tell
@@ -73,7 +73,7 @@ def find_news(
 
     An item is known by its key or by its guid without scheme and such (N5); by its link where no two guids of the
     feed ever shared one (N6); where half of a document seems new, by its words too (N11); and by its words and its
-    date, where it is older than all that stays.
+    date, where it is older than all that stays, or where the entry with these is missing since the last time.
     """
     once = {
         identity.key: (entry, identity)
@@ -85,7 +85,7 @@ def find_news(
     if known.total >= REKEY_AT_LEAST and _many(unknown, of=len(items)):
         items = [_renamed(item, (item.identity.fingerprint,), known, taken=frozenset()) for item in items]
     first_is_oldest, habit = _direction([item.dated for item in items], remembered=oldest_first)
-    items = _come_back(items, known, oldest_first=first_is_oldest)
+    items = _come_back(items, known, listed, oldest_first=first_is_oldest)
     renamed = tuple(item for item in items if item.renamed)
     slid = _slid_in(items, listed, primed_at=primed_at, oldest_first=first_is_oldest)
     fresh = _fresh(items, [position for position in range(len(items)) if position not in slid])
@@ -109,7 +109,7 @@ def vanished(before: Sequence[Key], after: Sequence[Key], *, oldest_first: bool)
     newest_first = tuple(dict.fromkeys(listed))
     oldest = max((place for place, key in enumerate(newest_first) if key in left), default=0)
     gone = tuple(key for key in newest_first[:oldest] if key not in left)
-    return gone if len(gone) <= VANISHED_AT_MOST else ()
+    return gone if len(gone) <= FEW else ()
 
 
 def _fresh(items: Sequence[Item], positions: Sequence[int]) -> list[Fresh]:
@@ -162,27 +162,56 @@ def _renamed(item: Item, names: Sequence[Key | None], known: Known, *, taken: fr
     return item if stored is None else replace(item, stored=stored, renamed=True)
 
 
-def _come_back(items: list[Item], known: Known, *, oldest_first: bool) -> list[Item]:
-    """Know what comes back to the old end of its document under names that it was given while it was not listed.
+def _come_back(items: list[Item], known: Known, listed: frozenset[Key], *, oldest_first: bool) -> list[Item]:
+    """Know what comes, under names that are all new, with the words and the date of an entry that is not listed.
 
     Words alone prove nothing of a single item: equal reports come out twice a day. Equal words at the same instant,
     behind all that the document still has or from before it, are one entry. A date without a time is no instant, and
     one that others have too is perhaps that of all that the feed ever says.
     """
     here = {place: item.stored for place, item in enumerate(items) if item.stored is not None}
-    if not here:
+    if not here or len(here) == len(items):
         return items
     oldest = min((entry.published for entry in here.values() if entry.published is not None), default=None)
     instants = Counter(item.published for item in items)
     edge, taken = min(here) if oldest_first else max(here), frozenset(entry.id for entry in here.values())
+    moved = _moved(items, known, listed - {entry.key for entry in here.values()}, oldest=oldest)
     back = {
         place: _renamed(item, (item.identity.fingerprint,), known, taken=taken)
         for place, item in enumerate(items)
-        if instants[item.published] == 1
-        and _is_at_the_same_instant(item, known)
-        and ((place < edge if oldest_first else place > edge) or (oldest is not None and _is_before(item, oldest)))
+        if place in moved
+        or (
+            instants[item.published] == 1
+            and _is_at_the_same_instant(item, known)
+            and ((place < edge if oldest_first else place > edge) or _is_before(item, oldest))
+        )
     }
     return [back.get(place, item) for place, item in enumerate(items)]
+
+
+def _moved(items: Sequence[Item], known: Known, missing: frozenset[Key], *, oldest: datetime | None) -> frozenset[int]:
+    """Places of items with the words and the date of an entry that is missing since the last poll: it has moved.
+
+    An entry that may have fallen off the old end is not missing, for a new report like it may be what pushed it out;
+    nor can one be told from several that are alike.
+    """
+    alike = Counter(item.identity.fingerprint for item in items)
+    return frozenset(
+        place
+        for place, item in enumerate(items)
+        if alike[item.identity.fingerprint] == 1
+        and (entry := _look(item.identity.fingerprint, known)) is not None
+        and entry.key in missing
+        and oldest is not None
+        and entry.published is not None
+        and entry.published > oldest
+        and (_is_of_a_day(item) or _is_at_the_same_instant(item, known))
+    )
+
+
+def _is_of_a_day(item: Item) -> bool:
+    """Its words are known with their day, and it has no time."""
+    return isinstance(item.parsed, ParsedEntry) and not item.parsed.has_time
 
 
 def _is_at_the_same_instant(item: Item, known: Known) -> bool:
@@ -193,8 +222,8 @@ def _is_at_the_same_instant(item: Item, known: Known) -> bool:
     return parsed.published is not None and abs(parsed.published - entry.published) < SAME_INSTANT
 
 
-def _is_before(item: Item, at: datetime) -> bool:
-    return item.published is not None and item.published < at
+def _is_before(item: Item, at: datetime | None) -> bool:
+    return item.published is not None and at is not None and item.published < at
 
 
 def _look(name: Key | None, known: Known) -> KnownEntry | None:
@@ -222,14 +251,15 @@ def _slid_in(
 ) -> frozenset[int]:
     """Positions of old entries that came in at the document's old end because something else left (N20).
 
-    Where nothing left, one such entry is a post with an old date, several are a window that has become longer.
+    Where nothing left, one such entry is a post with an old date, several are a window that has become longer: a few
+    of the last days before the first poll may have been held back until now, but not many.
     """
     if primed_at is None:
         return frozenset()
     oldest = _beyond_the_oldest(items, oldest_first=oldest_first)
     slid = {position: date for position, date in oldest.items() if date < primed_at}
     gone = listed - {item.stored.key for item in items if item.stored is not None}
-    if listed and len(slid) <= len(gone):
+    if listed and (len(slid) <= len(gone) or len(slid) > FEW):
         return frozenset(slid)
     if listed and len(slid) == 1:
         return frozenset()

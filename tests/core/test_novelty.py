@@ -179,6 +179,31 @@ def test_an_entry_with_the_words_of_a_former_one_is_told_unless_all_else_is_the_
     assert titles(_comes_back(item("renamed"))) == ["renamed"]
 
 
+def _moves(renamed: ParsedEntry, *, words: str = "c", beside: Sequence[str] = (), gone_at: int = 9) -> list[str]:
+    """Of a feed that listed c, b and a, c is missing; at the head comes something that has all names new."""
+    store = [identity(name, words=name) for name in ("c", "b", "a")]
+    others = [identity(f"more {name}", words=name) for name in beside]
+    found = news(
+        [renamed, *(item(f"more {name}", 9) for name in beside), item("b", 8), item("a", 7)],
+        [identity("renamed", words=words), *others, *store[1:]],
+        known(*store, days=[gone_at, 8, 7]),
+        listed=store,
+    )
+    return titles(found)
+
+
+def test_an_entry_whose_address_was_corrected_is_not_told_again() -> None:
+    assert _moves(item("renamed", 9)) == []
+    assert _moves(replace(item("renamed", 9), has_time=False)) == []
+
+
+def test_where_an_entry_may_be_another_with_equal_words_it_is_told() -> None:
+    assert _moves(item("renamed", 10)) == ["renamed"]  # at another time
+    assert _moves(item("renamed", 9), words="others") == ["renamed"]
+    assert _moves(item("renamed", 7), gone_at=7) == ["renamed"]  # the former one may have fallen off the end
+    assert _moves(item("renamed", 9), beside=["c"]) == ["more c", "renamed"]  # which of them is it?
+
+
 @pytest.mark.parametrize(("new_at", "remembered"), [(0, False), (1, False), (1, True), (0, True)])
 def test_where_all_dates_are_one_equal_words_prove_nothing(new_at: int, remembered: bool) -> None:
     """A page of states without dates of their own: "down", "up" and "down" again, of which it lists two."""
@@ -232,6 +257,15 @@ def test_several_old_entries_at_the_end_are_a_longer_window() -> None:
     items = [item("c", 5), item("b", 4), item("old", -40), item("older", -41)]
     found = news(items, [*names, identity("old"), identity("older")], known(*names, days=[5, 4]), listed=names)
     assert titles(found) == []
+
+
+def test_many_old_entries_at_the_end_are_a_longer_window_however_young() -> None:
+    names = [identity(n) for n in ("c", "b")]
+    for count, told in ((3, ["young 2", "young 1", "young 0"]), (4, [])):
+        young = [f"young {number}" for number in range(count)]
+        items = [item("c", 5), item("b", 4), *(item(name, -1 - number) for number, name in enumerate(young))]
+        found = news(items, [*names, *map(identity, young)], known(*names, days=[5, 4]), listed=names)
+        assert titles(found) == told
 
 
 def test_an_atom_feed_with_nothing_but_updates_is_told_in_their_order() -> None:
