@@ -120,8 +120,10 @@ def opml_import(file: BinaryIO, config: str | None) -> None:
         blocks.append(feed_block(feed_id, feed.url, title=feed.title, tags=feed.tags))
     for address in listed.skipped:
         say(f"skipped, it cannot be polled: {address}", err=True)
-    say("\n".join(blocks))
-    say(f"{amount(len(blocks), 'feed')}; append this to {config_path(config)}", err=True)
+    if blocks:
+        say("\n".join(blocks))
+    rest = f"append this to {config_path(config)}" if blocks else "nothing to append"
+    say(f"{amount(len(blocks), 'feed')}; {rest}", err=True)
 
 
 @opml.command("export")
@@ -135,7 +137,7 @@ def opml_export(file: Path | None, config: str | None) -> None:
     stored = {state.feed.id for state in states}
     listed += [(feed, "", None) for feed in settings.to_feeds() if feed.id not in stored]  # not polled yet
     text = to_opml(listed)
-    if file is None:
+    if file is None or str(file) == "-":
         say(text)
         return
     with named_files():

@@ -82,6 +82,16 @@ async def test_a_list_for_other_readers_holds_feeds_that_were_never_polled(tmp_p
     assert [outline.get("xmlUrl") for outline in body.iter("outline")] == ["https://blog.example.org/feed?a=1&b=2"]
 
 
+async def test_a_dash_is_no_file(tmp_path: Path) -> None:
+    bot = BotProcess(tmp_path, CONFIG.format(url="https://blog.example.org/feed"))
+    listed = await bot.call("opml", "export", "-")
+    assert "https://blog.example.org/feed" in listed.out
+    assert not (tmp_path / "-").exists()
+    again = await bot.call("opml", "import", "-", stdin=listed.out)
+    assert (again.code, again.out) == (0, "")
+    assert again.err == "already there: https://blog.example.org/feed\n0 feeds; nothing to append\n"
+
+
 @pytest.mark.parametrize(
     "call",
     [
