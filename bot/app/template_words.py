@@ -86,8 +86,10 @@ class Sheet:
 
     def body(self, characters: int | None = None) -> str:
         """The entry's own paragraphs, lists and code, or the first `characters` of them."""
+        if not isinstance(characters, int | None):
+            raise TypeError("body() takes a number of characters, such as body(300)")
         blocks = self._words.blocks
-        return self._hold(blocks if characters is None else cut_blocks(blocks, max(0, int(characters))))
+        return self._hold(blocks if characters is None else cut_blocks(blocks, max(0, characters)))
 
     def to_blocks(self, text: str) -> tuple[Block, ...]:
         """Each line becomes a paragraph; blocks that stand in it stand between what is before and after them."""
@@ -151,6 +153,8 @@ class _Link(str):
 
     def __call__(self, text: object, url: object) -> str:
         return self._make(text, url)
+
+    __call__.__qualname__ = "link"  # as a mistake tells it
 
 
 def _marked(span: Text, mark: str) -> Text:

@@ -7,6 +7,7 @@ multiplies, and its steps and its text are counted.
 """
 
 import logging
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import FunctionType, MappingProxyType, MethodType, TracebackType
@@ -19,6 +20,7 @@ from bot.app.template_words import FUNCTIONS, NAMES, Sheet, Words
 from bot.config.errors import Problem
 from bot.config.nouns import READY_TEMPLATES
 from bot.config.settings import Settings
+from bot.config.values import did_you_mean
 from bot.core.errors import ConfigError
 from bot.core.model.entry import Entry
 from bot.core.model.message import Block, Card, Paragraph, Text
@@ -98,9 +100,10 @@ def layout_of(source: str, *, path: str) -> Template:
         for words in _SAMPLES:
             _lay_out(template, words)
     except TemplateSyntaxError as error:
-        raise _refused(path, error.lineno, error.message or "it is no template") from error
+        raise _refused(path, error.lineno, _with_hint(error.message or "it is no template")) from error
     except _FAILURES as error:
-        raise _refused(path, _line_in(error.__traceback__, path), str(error) or type(error).__name__) from error
+        said, line = _with_hint(str(error) or type(error).__name__), _line_in(error.__traceback__, path)
+        raise _refused(path, line, said) from error
 
     def layout(entry: Entry, card: Card) -> tuple[Block, ...]:
         try:
@@ -216,6 +219,18 @@ def _small(value: Any) -> Any:
     if isinstance(value, str | list | tuple) and len(value) > MAX_TEXT:
         raise _TooMuch(f"a text would be longer than {MAX_TEXT} characters")
     return value
+
+
+def _with_hint(words: str) -> str:
+    """Add the nearest right name to what the library says of a wrong one."""
+    if (wrong := re.fullmatch(r"'(\w+)' is undefined", words)) is not None:
+        known = [*NAMES, "published", *sorted(FUNCTIONS)]
+    elif (wrong := re.fullmatch(r"No filter named '(\w+)'\.", words)) is not None:
+        known = sorted((*_FILTERS, "join", "replace"))
+    else:
+        return words
+    hint = did_you_mean(wrong[1], known) or f"; known: {', '.join(known)}"
+    return f"{words.rstrip('.')}{hint}"
 
 
 def _line_in(trace: TracebackType | None, path: str) -> int | None:
