@@ -36,8 +36,13 @@ class Identified:
     guids_shared: bool  # so far (N7)
 
 
-def identify(entry: ParsedEntry, *, links_shared: bool = False, guids_shared: bool = False) -> Identity | None:
-    """Return the names of `entry` under the feed's policy; None if it has nothing to be known by (N2)."""
+def identify(
+    entry: ParsedEntry, *, links_shared: bool = False, guids_shared: bool = False, home: str | None = None
+) -> Identity | None:
+    """Return the names of `entry` under the feed's policy; None if it has nothing to be known by (N2).
+
+    `home` is the canonical link of the feed itself.
+    """
     key = key_of(entry, links_shared=links_shared, guids_shared=guids_shared)
     if key is None:
         return None
@@ -45,7 +50,7 @@ def identify(entry: ParsedEntry, *, links_shared: bool = False, guids_shared: bo
     return Identity(
         key=key,
         guid_alias=_hash("u", alias) if alias and not guids_shared else None,
-        link_alias=_link_key(entry.link) if entry.link and not links_shared else None,
+        link_alias=_link_alias(entry, entry.link, home) if entry.link and not links_shared else None,
         fingerprint=fingerprint(entry),
     )
 
@@ -76,24 +81,29 @@ def fingerprint(entry: ParsedEntry) -> Key | None:
 
 
 def identify_document(
-    items: Sequence[ParsedEntry | Listed], *, links_shared: bool = False, guids_shared: bool = False
+    items: Sequence[ParsedEntry | Listed],
+    *,
+    links_shared: bool = False,
+    guids_shared: bool = False,
+    home: str | None = None,
 ) -> Identified:
     """Return the names of a document's items, under the policy that memory and this document give.
 
     Equal guid, link and title are one entry and get equal names; equal guids alone change the
     policy for good. In the document that changes it each item has its former key as an alias,
-    so that what is known by it is not new (N7).
+    so that what is known by it is not new (N7). `home` is the feed's own link.
     """
     fresh = [item for item in items if isinstance(item, ParsedEntry)]
     guids = guids_shared or _guids_shared(fresh)
     links = links_shared or _links_shared(fresh)
     changed = (links, guids) != (links_shared, guids_shared)
+    home = None if home is None else canonical_url(home)
     identities: list[Identity | None] = []
     for item in items:
         if isinstance(item, Listed):
             identities.append(Identity(key=item.key))
             continue
-        identity = identify(item, links_shared=links, guids_shared=guids)
+        identity = identify(item, links_shared=links, guids_shared=guids, home=home)
         former = key_of(item, links_shared=links_shared, guids_shared=guids_shared) if changed else None
         if identity is not None and former is not None and former != identity.key:
             identity = replace(identity, guid_alias=former)
@@ -146,6 +156,12 @@ def _plain_key(entry: ParsedEntry) -> Key:
 
 def _link_key(link: str) -> Key:
     return _hash("l", canonical_url(link))
+
+
+def _link_alias(entry: ParsedEntry, link: str, home: str | None) -> Key:
+    """Return A3. Alerts of a feed may all lead to the feed's own page, one at a time: there only the words differ."""
+    canonical = canonical_url(link)
+    return _hash("l", canonical) if canonical != home else _hash("lf", canonical, (fingerprint(entry) or b"").hex())
 
 
 def _hash(kind: str, *parts: str) -> Key:

@@ -286,8 +286,9 @@ class Intake:
 
 
 def _document(state: FeedState, answer: Fetched, parsed: ParsedFeed, body_hash: str) -> Document:
+    memory = state.memory
     named = identify_document(
-        parsed.items, links_shared=state.memory.links_shared, guids_shared=state.memory.guids_shared
+        parsed.items, links_shared=memory.links_shared, guids_shared=memory.guids_shared, home=parsed.site_url
     )
     return Document(
         fetched=answer,

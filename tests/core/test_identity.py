@@ -188,6 +188,15 @@ def test_a_link_on_two_guids_identifies_nothing() -> None:
     assert identify_document([entry("c", "https://status.example/")], links_shared=True).links_shared
 
 
+def test_on_the_feeds_own_page_entries_are_told_apart_by_their_words() -> None:
+    def alias(title: str, link: str = "https://status.example/") -> Key | None:
+        [identity] = identify_document([entry(title, link, title)], home="http://status.example").identities
+        return identity.link_alias if identity is not None else None
+
+    assert alias("down") == alias("down") != alias("up")
+    assert alias("down", "https://status.example/1") == alias("up", "https://status.example/1")
+
+
 def test_guids_that_differ_only_in_what_an_alias_ignores_stay_apart() -> None:
     found = identify_document([entry("https://e.org/p"), entry("https://e.org/p/"), entry("https://e.org/q")])
     aliases = [identity.guid_alias for identity in found.identities if identity]
