@@ -53,9 +53,9 @@ def fold(tag: str) -> str:
     """
     plain = caseless("".join(char for char in tag if not _is_invisible(char)))
     joined = _join_words(plain)
-    while (bare := _unwrap(joined)) != joined:
-        joined = bare
     # A tag of nothing but such marks is still a tag.
+    while (bare := _unwrap(joined)) not in ("", joined):
+        joined = bare
     return joined or "".join(plain.split())
 
 

@@ -1,7 +1,7 @@
 """Tags: spellings that meet, sections that are no tags, and the nearest known ones."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.core.tags import Sections, decide_section, entry_tags, fold, fold_all, nearest, split_section, unique_tags
@@ -84,6 +84,7 @@ def test_folding_twice_changes_nothing(tag: str) -> None:
 
 
 @given(st.text(alphabet="aB#-_ *\"'`“”‘’", max_size=12))
+@example("* *_")
 def test_folding_marks_twice_changes_nothing(tag: str) -> None:
     assert fold(fold(tag)) == fold(tag)
 
