@@ -151,10 +151,11 @@ def _plain_key(entry: ParsedEntry) -> Key:
     if entry.guid:
         return _hash("g", entry.guid)
     # A3 of an entry whose guid went away is this very key, so it is known at once.
-    return _link_key(entry.link) if entry.link else _hash("e", canonical_url(entry.enclosure or ""))
+    return link_key(entry.link) if entry.link else _hash("e", canonical_url(entry.enclosure or ""))
 
 
-def _link_key(link: str) -> Key:
+def link_key(link: str) -> Key:
+    """Return A3 of whatever stands at `link`, in any spelling of it."""
     return _hash("l", canonical_url(link))
 
 

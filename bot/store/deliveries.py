@@ -1,9 +1,10 @@
 """Deliveries: how they come to be owed, and what people are told about them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from bot.core.delivery_id import idem
+from bot.core.identity import link_key
 from bot.core.model.delivery import Attempt, Delivery, DeliveryKind, DeliveryState
 from bot.core.model.entry import Key
 from bot.core.model.feed import FeedId
@@ -31,8 +32,10 @@ def owe(tx: Tx, owed: Sequence[Owing]) -> int:
 
 
 def owe_late(tx: Tx, owed: Sequence[Owing], now: datetime) -> int:
-    """What `replay` does: owe what was not owed yet, and owe again what is dead. Never what was sent."""
+    """What `replay` does: owe what was not owed yet, and owe again what is dead. Never what was sent, by any feed."""
     uids = destinations.lock(tx, {delivery.destination for delivery, _ in owed})
+    stories = _stories_of(tx, {entry_id for _, entry_id in owed if entry_id is not None})
+    owed = [one for one in owed if _is_ours(tx, one, stories, now)]
     count = owe(tx, owed)
     for part in chunks(delivery.idem for delivery, _ in owed):
         names, params = one_of("idem", "i", part)
@@ -55,7 +58,8 @@ def _put_in_order(tx: Tx, idems: Sequence[str]) -> None:
         names, params = one_of("d.idem", "i", part)
         rows = tx.rows(
             "SELECT d.idem, h.destination_uid AS uid, h.id AS id, COALESCE(h.place, h.id) AS place FROM delivery d"
-            f" JOIN delivery h ON h.id = COALESCE(d.digest_id, d.id) WHERE h.state = 'pending' AND {names}",
+            " JOIN delivery h ON h.id = COALESCE(d.digest_id, d.id)"
+            f" WHERE h.state IN ('pending', 'unknown') AND {names}",
             **params,
         )
         for row in rows:
@@ -70,12 +74,16 @@ def _put_in_order(tx: Tx, idems: Sequence[str]) -> None:
 
 
 def revive(tx: Tx, delivery_ids: Sequence[int], now: datetime) -> int:
-    """Owe dead or held deliveries again, due now; a digest with its members."""
+    """Owe dead or held deliveries again, due now; a digest with its members.
+
+    One that was given up before anybody knew whether it had arrived (`destinations.kill`) is looked for.
+    """
     count = 0
     for part in chunks(delivery_ids):
         names, params = one_of("id", "i", part)
         count += tx.run(
-            "UPDATE delivery SET state = 'pending', due_at = :now, wake_at = CASE WHEN digest_id IS NULL THEN :now END,"
+            "UPDATE delivery SET state = CASE WHEN state = 'dead' AND payload IS NOT NULL THEN 'unknown'"
+            " ELSE 'pending' END, due_at = :now, wake_at = CASE WHEN digest_id IS NULL THEN :now END,"
             " attempts = 0, first_try_at = NULL, looks = 0, looked_at = NULL, settled_at = NULL, plain = 0, late = 0,"
             f" error = NULL WHERE {names} AND state IN ('dead', 'held')",
             now=to_ms(now),
@@ -88,6 +96,28 @@ def revive(tx: Tx, delivery_ids: Sequence[int], now: datetime) -> int:
             **params,
         )
     return count
+
+
+def _stories_of(tx: Tx, entry_ids: Collection[int]) -> dict[int, tuple[int, Key]]:
+    """The feed, by number, and the story of each entry that is known by its link there."""
+    links: dict[int, dict[Key, int]] = {}
+    for part in chunks(sorted(entry_ids)):
+        names, params = one_of("id", "e", part)
+        for row in tx.rows(f"SELECT id, feed_no, link FROM entry WHERE {names} AND link IS NOT NULL", **params):
+            links.setdefault(row["feed_no"], {})[link_key(row["link"])] = row["id"]
+    found: dict[int, tuple[int, Key]] = {}
+    for feed_no, by_link in links.items():
+        for hashes in chunks(by_link):
+            names, params = one_of("hash", "h", hashes)
+            rows = tx.rows(f"SELECT hash, entry_id FROM seen WHERE feed_no = :no AND {names}", no=feed_no, **params)
+            found |= {row["entry_id"]: (feed_no, Key(bytes(row["hash"]))) for row in rows}
+    return found
+
+
+def _is_ours(tx: Tx, owing: Owing, stories: Mapping[int, tuple[int, Key]], now: datetime) -> bool:
+    delivery, entry_id = owing
+    feed_no, story = stories.get(entry_id or 0, (0, None))
+    return story is None or bool(take_stories(tx, feed_no, [(delivery.destination, story)], now))
 
 
 def take_stories(

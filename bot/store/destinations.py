@@ -90,9 +90,13 @@ def forget_a_wrong_clock(tx: Tx, now: datetime) -> None:
 
 
 def kill(tx: Tx, where: str, why: str, now: datetime, **params: Value) -> int:
-    """Give up what is open or held and matches; a digest's members with it. Returns how many rows died."""
+    """Give up what is open or held and matches; a digest's members with it. Returns how many rows died.
+
+    What may have arrived keeps its payload: should it be wanted again, it is looked for first.
+    """
     return tx.run(
-        "UPDATE delivery SET state = 'dead', wake_at = NULL, payload = NULL, settled_at = :now, error = :why"
+        "UPDATE delivery SET state = 'dead', wake_at = NULL, settled_at = :now, error = :why,"
+        " payload = CASE WHEN state IN ('sending', 'unknown') THEN payload END"
         f" WHERE {where} AND state IN ('pending', 'sending', 'unknown', 'held')",
         now=to_ms(now),
         why=why,

@@ -60,7 +60,9 @@ def settle(
         "SELECT id, kind, state, destination_uid, entry_id, error, rendered_hash FROM delivery WHERE id = :id",
         id=delivery.id,
     )
-    if row is None or row["state"] not in ("pending", "sending", "unknown"):
+    # What was given up while it was on its way, for its route is gone, has arrived all the same.
+    late = ("dead",) if isinstance(result, Sent) else ()
+    if row is None or row["state"] not in ("pending", "sending", "unknown", *late):
         raise LeaseLost(f"delivery {delivery.idem} was settled by somebody else")
     _write(tx, row, delivery, result, now)
     _note(tx, row, result, now)
