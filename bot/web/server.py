@@ -105,11 +105,11 @@ async def _errors(request: web.Request, handler: Handler) -> web.StreamResponse:
     except web.HTTPRedirection:
         raise
     except web.HTTPException as error:
-        return request.app[SITE].error(request, error, as_page=not _is_public(request))
+        return request.app[SITE].error(request, error, as_page=_is_for_people(request))
     except StoreError as error:
         log.warning("store unavailable", extra={"path": request.match_info.get_info().get("path"), "error": str(error)})
         away = web.HTTPServiceUnavailable(text="the store can't be read right now", headers={"Retry-After": "10"})
-        return request.app[SITE].error(request, away, as_page=not _is_public(request))
+        return request.app[SITE].error(request, away, as_page=_is_for_people(request))
 
 
 @web.middleware
@@ -144,6 +144,11 @@ async def _whole_body(request: web.Request, handler: Handler) -> web.StreamRespo
 def _is_public(request: web.Request) -> bool:
     chat = {path for _, path, _ in request.app[PARTS].chat_routes}
     return request.path.startswith(PUBLIC) or request.path in chat
+
+
+def _is_for_people(request: web.Request) -> bool:
+    """Tell whether somebody reads the answer; mail programs, which post there too, look at the status alone."""
+    return not _is_public(request) or request.path.startswith("/unsubscribe/")
 
 
 def _server_log() -> logging.Logger:

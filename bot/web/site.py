@@ -191,12 +191,12 @@ class Site:
     def error(self, request: web.Request, error: web.HTTPException, *, as_page: bool) -> web.Response:
         """Return `error` as a page for people, as a line for machines, with its headers."""
         kept = {name: value for name, value in error.headers.items() if name in _KEPT}
+        said = error.text if error.text and not error.text.startswith(str(error.status)) else None
         if as_page:
-            facts = {"status": error.status, "reason": error.reason, "bare": True}
+            facts = {"status": error.status, "reason": error.reason, "said": said, "bare": True}
             answer = self._made("error.html", facts, status=error.status)
         else:
-            words = error.text if error.text and not error.text.startswith(str(error.status)) else error.reason
-            answer = web.json_response({"error": words.lower()}, status=error.status)
+            answer = web.json_response({"error": (said or error.reason).lower()}, status=error.status)
         answer.headers.update(kept)
         return answer
 

@@ -159,7 +159,9 @@ async def test_a_post_unsubscribes_as_mail_programs_do_it() -> None:
         answer = await client.post(f"{bot.url}/unsubscribe/good", data={"List-Unsubscribe": "One-Click"})
         assert answer.status == 200
         assert bot.unsubscribed == ["good"]
-        assert (await client.post(f"{bot.url}/unsubscribe/bad")).status == 404
+        refused = await client.post(f"{bot.url}/unsubscribe/bad")
+        assert (refused.status, refused.content_type) == (404, "text/html")
+        assert "This link is not, or no longer, known." in await refused.text()
         assert (await client.post(f"{bot.url}/unsubscribe/%00%3Cx%3E")).status == 404
 
 
