@@ -108,6 +108,16 @@ async def test_what_is_no_address_is_asked_for(room: Room, text: str) -> None:
     assert room.web.asked == []
 
 
+@pytest.mark.parametrize(
+    "address", ["https://u:pa55@f.example/x", "<http://u:pa55@f.example|f.example>", "pa55@f.example"]
+)
+async def test_a_password_in_an_address_is_not_repeated(room: Room, address: str) -> None:
+    said = await room.say(f"add {address}", admin())
+    assert "[feeds.auth]" in said
+    assert "pa55" not in said
+    assert room.web.asked == []
+
+
 async def test_a_feed_of_the_file_can_be_paused_but_not_removed(room: Room) -> None:
     await room.read(Feed(id=FeedId("filed"), url="https://f.example/f"), feed_of(item(1)))
     assert "configuration file" in await room.say("remove filed", admin())

@@ -106,7 +106,11 @@ def _read_add(text: str) -> tuple[str, tuple[str, ...], bool]:
         raise UsageError(f"{MAX_TAGS} tags at most")
     # Slack may send an address as <https://…|as typed>.
     typed = words[0].strip("<>").partition("|")[0]
-    url = http_url(typed if "://" in typed else f"https://{typed}")
+    address = typed if "://" in typed else f"https://{typed}"
+    if "@" in re.split(r"[/?#]", address.partition("://")[2])[0]:
+        # Not repeated: it may be a password.
+        raise UsageError("a web address with a name or password is for the configuration file, as [feeds.auth]")
+    url = http_url(address)
     if url is None or not re.search(r"[.:\[]", url.partition("://")[2].partition("/")[0]):
         raise UsageError(f"{echo(words[0])} is no web address; it looks like https://example.org/feed.xml")
     return url, tags, is_sure
