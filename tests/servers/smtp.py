@@ -127,8 +127,8 @@ class SmtpServer:
             return self.refused[recipient]
         if self.greylist is None:
             return None
-        first = self._greyed.setdefault((sender, recipient), self.clock())
-        waited = self.clock() - first
+        now = self.clock()  # once: a clock that goes on by itself would make of the first try a second one
+        waited = now - self._greyed.setdefault((sender, recipient), now)
         if waited >= self.greylist:
             return None
         if waited > 0:
