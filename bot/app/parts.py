@@ -20,6 +20,7 @@ from bot.core.render import Template, render_owed
 from bot.core.settle import DeliveryRules
 from bot.fetch.client import HttpFetcher
 from bot.fetch.limits import FetchLimits
+from bot.notifiers.discord_api import Strikes
 from bot.parser.guarded import GuardedParser
 from bot.parser.limits import ParseLimits
 from bot.ports import Clock, Notifier
@@ -70,6 +71,7 @@ class Parts:
         self._session = session
         self._key = key
         self._instead = instead
+        self._strikes = Strikes()
         self._subscribers = subscribers_of(settings)
         self.fetcher = HttpFetcher(
             clock=clock,
@@ -131,7 +133,7 @@ class Parts:
 
     def _means(self, settings: Settings) -> Means:
         return Means(
-            notifiers=self._instead(build_notifiers(settings, self._session, self.clock)),
+            notifiers=self._instead(build_notifiers(settings, self._session, self.clock, strikes=self._strikes)),
             render=renderer(settings, key=self._key),
             rules=delivery_rules(settings.delivery),
             pacer=_pacer(settings.delivery, self.clock),

@@ -10,6 +10,7 @@ from bot.config.addresses import PLUGIN_GROUP
 from bot.config.settings import Settings, reveal
 from bot.notifiers.console import ConsoleNotifier
 from bot.notifiers.discord import DiscordNotifier, DiscordWebhookNotifier, user_agent
+from bot.notifiers.discord_api import Strikes
 from bot.notifiers.slack import SlackNotifier, SlackWebhookNotifier
 from bot.notifiers.webhook import WebhookNotifier
 from bot.ports import Clock, Notifier
@@ -19,8 +20,10 @@ HOME = "https://github.com/feedbell/feedbell"
 OWN_SCHEMES = frozenset("console slack slack-webhook discord discord-user discord-webhook email webhook".split())
 
 
-def build_notifiers(settings: Settings, session: aiohttp.ClientSession, clock: Clock) -> Mapping[str, Notifier]:
-    """Build what sends, keyed by scheme."""
+def build_notifiers(
+    settings: Settings, session: aiohttp.ClientSession, clock: Clock, *, strikes: Strikes
+) -> Mapping[str, Notifier]:
+    """Build what sends, keyed by scheme; `strikes` outlive a change of the settings."""
     agent = discord_agent(settings)
     urls = {name: url.get_secret_value() for name, url in settings.webhooks.items()}
     keys = {name: key.get_secret_value() for name, key in settings.secrets.items()}
@@ -29,6 +32,7 @@ def build_notifiers(settings: Settings, session: aiohttp.ClientSession, clock: C
         token=reveal(settings.discord.bot_token) or "",
         clock=clock,
         agent=agent,
+        strikes=strikes,
         api_url=settings.discord.api_url,
     )
     return {
@@ -39,7 +43,7 @@ def build_notifiers(settings: Settings, session: aiohttp.ClientSession, clock: C
         "slack-webhook": SlackWebhookNotifier(session, urls=urls, clock=clock),
         "discord": discord,
         "discord-user": discord,
-        "discord-webhook": DiscordWebhookNotifier(session, urls=urls, clock=clock, agent=agent),
+        "discord-webhook": DiscordWebhookNotifier(session, urls=urls, clock=clock, agent=agent, strikes=strikes),
         "webhook": WebhookNotifier(session, urls=urls, keys=keys, clock=clock, agent=f"feedbell/{VERSION}"),
         **_mail(settings, clock),
         **_plugins(settings, session, clock),

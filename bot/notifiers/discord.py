@@ -22,7 +22,7 @@ from bot.core.errors import (
 from bot.core.model.delivery import WITHOUT_HISTORY, Destination, Probe, Receipt
 from bot.core.model.message import Message, Payload
 from bot.notifiers import discord_layout
-from bot.notifiers.discord_api import DiscordApi, Refused
+from bot.notifiers.discord_api import DiscordApi, Refused, Strikes
 from bot.notifiers.discord_errors import (
     UNKNOWN_MESSAGE,
     code_of,
@@ -58,10 +58,11 @@ class DiscordNotifier:
         token: str,
         clock: Clock,
         agent: str,
+        strikes: Strikes,
         api_url: str = "https://discord.com/api/v10",
     ) -> None:
         self._base = api_url.rstrip("/")
-        self._api = DiscordApi(session, clock, {"Authorization": f"Bot {token}", "User-Agent": agent})
+        self._api = DiscordApi(session, clock, {"Authorization": f"Bot {token}", "User-Agent": agent}, strikes)
         self._me: str | None = None
 
     def to_payload(self, message: Message, *, plain: bool = False) -> Payload:
@@ -213,9 +214,11 @@ class DiscordNotifier:
 class DiscordWebhookNotifier:
     """Implements ports.Notifier for `discord-webhook:NAME`: it edits, but has no look-up. `urls` are secrets."""
 
-    def __init__(self, session: aiohttp.ClientSession, *, urls: Mapping[str, str], clock: Clock, agent: str) -> None:
+    def __init__(
+        self, session: aiohttp.ClientSession, *, urls: Mapping[str, str], clock: Clock, agent: str, strikes: Strikes
+    ) -> None:
         self._urls = dict(urls)
-        self._api = DiscordApi(session, clock, {"User-Agent": agent})
+        self._api = DiscordApi(session, clock, {"User-Agent": agent}, strikes)
 
     def to_payload(self, message: Message, *, plain: bool = False) -> Payload:
         return discord_layout.to_payload(message, plain=plain, webhook=True)

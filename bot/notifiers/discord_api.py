@@ -27,14 +27,34 @@ class Refused(Exception):
         self.answer = answer
 
 
-class DiscordApi:
-    """One token's or no token's requests, and how near we are to being banned for bad ones."""
+class Strikes:
+    """How near we are to a ban for bad requests. Discord counts them by our address, whoever makes them."""
 
-    def __init__(self, session: aiohttp.ClientSession, clock: Clock, headers: Mapping[str, str]) -> None:
+    def __init__(self) -> None:
+        self._times: deque[float] = deque()
+
+    def add(self, now: float) -> None:
+        self._times.append(now)
+
+    def guard(self, now: float) -> None:
+        """Raises Deferred where there have been too many."""
+        while self._times and self._times[0] <= now - INVALID_WINDOW.total_seconds():
+            self._times.popleft()
+        if len(self._times) >= INVALID_MOST:
+            wait = timedelta(seconds=self._times[0] - now) + INVALID_WINDOW
+            raise Deferred("too many bad requests to Discord: pausing before it bans us", retry_after=wait)
+
+
+class DiscordApi:
+    """One token's or no token's requests."""
+
+    def __init__(
+        self, session: aiohttp.ClientSession, clock: Clock, headers: Mapping[str, str], strikes: Strikes
+    ) -> None:
         self._session = session
         self._clock = clock
         self._headers = dict(headers)
-        self._invalid: deque[float] = deque()
+        self._strikes = strikes
         self._empty_until: dict[str, float] = {}
         # A webhook's address is its own proof: that one is refused says nothing about others.
         self._gate = TokenGate(clock) if "Authorization" in headers else None
@@ -48,13 +68,13 @@ class DiscordApi:
     ) -> Answer:
         """Ask once. Raises Refused on anything but 2xx, DestinationDown by the gate, and what `http.ask` raises."""
         async with self._gate.turn() if self._gate is not None else nullcontext():
-            self._guard()
+            self._strikes.guard(self._clock.monotonic())
             answer = await ask(
                 self._session, method, url, service="Discord", payload=payload, params=params, headers=self._headers
             )
             self._learn(answer)
         if is_invalid_request(answer):
-            self._invalid.append(self._clock.monotonic())
+            self._strikes.add(self._clock.monotonic())
         if not 200 <= answer.status < 300:
             raise Refused(answer)
         return answer
@@ -80,11 +100,3 @@ class DiscordApi:
             self._gate.refused("Discord refuses the token (401)")
         elif answer.status < 500:
             self._gate.taken()
-
-    def _guard(self) -> None:
-        now = self._clock.monotonic()
-        while self._invalid and self._invalid[0] <= now - INVALID_WINDOW.total_seconds():
-            self._invalid.popleft()
-        if len(self._invalid) >= INVALID_MOST:
-            wait = timedelta(seconds=self._invalid[0] - now) + INVALID_WINDOW
-            raise Deferred("too many bad requests to Discord: pausing before it bans us", retry_after=wait)

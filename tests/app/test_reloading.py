@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -19,6 +19,8 @@ from bot.clock import SystemClock
 from bot.config.load import load, load_complete
 from bot.config.settings import Settings
 from bot.core.errors import StoreUnavailable
+from bot.notifiers.discord_api import Strikes
+from bot.ports import Notifier
 from tests.chat_room import RoomClock
 
 FEED = '[[feeds]]\nid = "{0}"\nurl = "http://127.0.0.1:9/{0}.xml"\n'
@@ -105,6 +107,22 @@ async def test_what_a_host_has_asked_for_holds_after_a_reload(tmp_path: Path) ->
         await reloader.look()
         async with parts.intake.gate.turn(feed, feed.url, patient=False) as turn:
             assert turn.put_off_until is not None
+
+
+async def test_how_near_a_ban_is_holds_after_a_reload(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    counts: list[Strikes] = []
+
+    def build(*_: object, strikes: Strikes) -> Mapping[str, Notifier]:
+        counts.append(strikes)
+        return {}
+
+    monkeypatch.setattr("bot.app.parts.build_notifiers", build)
+    path = tmp_path / "config.toml"
+    async with running(path) as (_, _, reloader, clock):
+        await write(path, FEED.format("one") + FEED.format("two"), reloader, clock)
+        await reloader.look()
+    before, after = counts
+    assert before is after
 
 
 async def test_a_file_that_changed_while_the_bot_started_is_taken_over(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from bot.chat.discord import DiscordChat
 from bot.chat.slack import SlackChat
 from bot.core.errors import DestinationDown, Scope
 from bot.notifiers.discord import DiscordNotifier, DiscordWebhookNotifier
+from bot.notifiers.discord_api import Strikes
 from bot.notifiers.slack import SlackNotifier
 from bot.ports import Notifier
 from tests.chat_room import Room, RoomClock
@@ -62,6 +63,7 @@ async def test_discords_chat_asks_three_times_at_most_in_a_quarter_of_an_hour(tm
             store=room.store,
             api_url=server.api_url,
             agent=AGENT,
+            strikes=Strikes(),
             bot_token="no longer good",
         )
         await chat.start()
@@ -94,7 +96,9 @@ def notifiers(
     session: aiohttp.ClientSession, clock: HandClock, discord: DiscordServer, slack: SlackServer
 ) -> dict[str, Notifier]:
     return {
-        "discord": DiscordNotifier(session, token="bad", clock=clock, agent=AGENT, api_url=discord.api_url),
+        "discord": DiscordNotifier(
+            session, token="bad", clock=clock, agent=AGENT, strikes=Strikes(), api_url=discord.api_url
+        ),
         "slack": SlackNotifier(session, token="xoxb-bad", clock=clock, api_url=slack.api_url),
     }
 
@@ -119,7 +123,11 @@ async def test_a_webhook_that_is_refused_says_nothing_about_another() -> None:
     async with DiscordServer() as server, aiohttp.ClientSession() as session:
         hooks = server.api_url.replace("/api/v10", "") + "/api/webhooks"
         notifier = DiscordWebhookNotifier(
-            session, urls={"bad": f"{hooks}/300/wrong", "gone": f"{hooks}/1/x"}, clock=HandClock(), agent=AGENT
+            session,
+            urls={"bad": f"{hooks}/300/wrong", "gone": f"{hooks}/1/x"},
+            clock=HandClock(),
+            agent=AGENT,
+            strikes=Strikes(),
         )
         for name in ("bad", "gone"):
             with pytest.raises(DestinationDown) as caught:
@@ -131,7 +139,7 @@ async def test_a_webhook_that_is_refused_says_nothing_about_another() -> None:
 async def test_of_the_channels_of_a_good_token_all_are_served_at_once() -> None:
     async with DiscordServer() as server, aiohttp.ClientSession() as session:
         notifier = DiscordNotifier(
-            session, token=server.bot_token, clock=HandClock(), agent=AGENT, api_url=server.api_url
+            session, token=server.bot_token, clock=HandClock(), agent=AGENT, strikes=Strikes(), api_url=server.api_url
         )
         sends = [notifier.send(to("discord:200"), notifier.to_payload(message()), f"{n:032x}") for n in range(5)]
         assert all(receipt.remote_ref for receipt in await asyncio.gather(*sends))

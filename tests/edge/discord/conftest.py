@@ -6,6 +6,7 @@ import aiohttp
 import pytest
 
 from bot.notifiers.discord import DiscordNotifier, user_agent
+from bot.notifiers.discord_api import Strikes
 from tests.core.messages import delivery
 from tests.edge.notifying import HandClock, to
 from tests.servers.discord import DiscordServer
@@ -35,4 +36,6 @@ def clock() -> HandClock:
 
 @pytest.fixture
 def discord(server: DiscordServer, session: aiohttp.ClientSession, clock: HandClock) -> DiscordNotifier:
-    return DiscordNotifier(session, token=server.bot_token, clock=clock, agent=AGENT, api_url=server.api_url)
+    return DiscordNotifier(
+        session, token=server.bot_token, clock=clock, agent=AGENT, strikes=Strikes(), api_url=server.api_url
+    )

@@ -15,6 +15,7 @@ from bot.core.model.message import Payload
 from bot.core.model.route import OnEdit
 from bot.core.render import render_owed
 from bot.notifiers.discord import DiscordNotifier, DiscordWebhookNotifier, user_agent
+from bot.notifiers.discord_api import Strikes
 from bot.notifiers.discord_permissions import BITS, permissions_of
 from tests.core.messages import BERLIN, delivery, digest, entry, message
 from tests.edge.notifying import HandClock, to
@@ -43,7 +44,7 @@ async def test_what_others_wrote_is_never_ours(
     server: DiscordServer, discord: DiscordNotifier, clock: HandClock
 ) -> None:
     hook = server.add_webhook("200")
-    other = DiscordWebhookNotifier(discord._api._session, urls={"x": hook}, clock=clock, agent=AGENT)
+    other = DiscordWebhookNotifier(discord._api._session, urls={"x": hook}, clock=clock, agent=AGENT, strikes=Strikes())
     await other.send(to("discord-webhook:x"), other.to_payload(message()), KEY)
     assert await discord.find(NEWS, discord.to_payload(message()), KEY, clock.now()) is None
 

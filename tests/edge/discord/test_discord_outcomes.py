@@ -15,6 +15,7 @@ from bot.core.errors import (
     Scope,
 )
 from bot.notifiers.discord import DiscordNotifier, DiscordWebhookNotifier, user_agent
+from bot.notifiers.discord_api import Strikes
 from bot.notifiers.discord_errors import to_error
 from bot.notifiers.http import Answer
 from tests.core.messages import SEEN, delivery, entry, message
@@ -86,7 +87,9 @@ async def test_whatever_goes_wrong_after_the_request_left_is_unknown(
 
 
 async def test_nobody_there_means_surely_not_sent(session: aiohttp.ClientSession, clock: HandClock) -> None:
-    gone = DiscordNotifier(session, token="canary", clock=clock, agent=AGENT, api_url="http://127.0.0.1:9")
+    gone = DiscordNotifier(
+        session, token="canary", clock=clock, agent=AGENT, strikes=Strikes(), api_url="http://127.0.0.1:9"
+    )
     with pytest.raises(Deferred) as caught:
         await gone.send(NEWS, gone.to_payload(message()), KEY)
     assert "canary" not in str(caught.value)
@@ -127,6 +130,26 @@ async def test_bad_requests_stop_long_before_a_ban(
     await discord.send(NEWS, discord.to_payload(message()), KEY)
 
 
+async def test_bad_requests_are_counted_by_our_address_whoever_made_them(
+    server: DiscordServer, session: aiohttp.ClientSession, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.notifiers.discord_api.INVALID_MOST", 2)
+    server.set_permissions("200", deny=["SEND_MESSAGES"])
+    strikes = Strikes()
+    for last in (False, False, True):
+        fresh = DiscordNotifier(  # as a change of the settings makes one
+            session, token=server.bot_token, clock=clock, agent=AGENT, strikes=strikes, api_url=server.api_url
+        )
+        with pytest.raises(Deferred if last else DestinationDown):
+            await fresh.send(NEWS, fresh.to_payload(message()), KEY)
+    hook = DiscordWebhookNotifier(
+        session, urls={"team": server.add_webhook("200")}, clock=clock, agent=AGENT, strikes=strikes
+    )
+    with pytest.raises(Deferred):
+        await hook.send(to("discord-webhook:team"), hook.to_payload(message()), KEY)
+    assert len(server.requests) == 2
+
+
 async def test_an_empty_bucket_is_waited_for(server: DiscordServer, discord: DiscordNotifier, clock: HandClock) -> None:
     for after, slept in (("1.5", [timedelta(seconds=1.5)]), ("60", [])):
         headers = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset-After": after, "Content-Type": "application/json"}
@@ -155,7 +178,9 @@ async def test_without_the_right_to_embed_the_plain_form_gets_through(
 async def test_a_webhook_posts_and_edits(
     server: DiscordServer, session: aiohttp.ClientSession, clock: HandClock
 ) -> None:
-    hook = DiscordWebhookNotifier(session, urls={"team": server.add_webhook("200")}, clock=clock, agent=AGENT)
+    hook = DiscordWebhookNotifier(
+        session, urls={"team": server.add_webhook("200")}, clock=clock, agent=AGENT, strikes=Strikes()
+    )
     there = to("discord-webhook:team")
     receipt = await hook.send(there, hook.to_payload(message()), KEY)
     assert receipt.remote_ref == server.messages[0].id
@@ -172,7 +197,7 @@ async def test_a_webhooks_failures_keep_its_address_secret(
     server: DiscordServer, session: aiohttp.ClientSession, clock: HandClock
 ) -> None:
     urls = {"gone": f"{server.api_url}/webhooks/1/canary", "off": "http://127.0.0.1:9/webhooks/canary"}
-    hook = DiscordWebhookNotifier(session, urls=urls, clock=clock, agent=AGENT)
+    hook = DiscordWebhookNotifier(session, urls=urls, clock=clock, agent=AGENT, strikes=Strikes())
     for name, kind in (("gone", DestinationDown), ("off", Deferred), ("unset", DestinationDown)):
         with pytest.raises(kind) as caught:
             await hook.send(to(f"discord-webhook:{name}"), hook.to_payload(message()), KEY)
