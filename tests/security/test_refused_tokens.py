@@ -63,7 +63,6 @@ async def test_discords_chat_asks_three_times_at_most_in_a_quarter_of_an_hour(tm
             store=room.store,
             api_url=server.api_url,
             agent=AGENT,
-            strikes=Strikes(),
             bot_token="no longer good",
         )
         await chat.start()
