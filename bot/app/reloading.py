@@ -74,7 +74,7 @@ class Reloader:
         self._wake = wake
         self._applied = applied
         self._refused = refused
-        self._known = parts.settings  # to the store
+        self._started = self._known = parts.settings  # what runs since the start; what the store knows
 
     async def look(self) -> None:
         """Raises StoreUnavailable; what the store does not know yet, it is told at the next wake-up."""
@@ -94,8 +94,10 @@ class Reloader:
                 log.error("configuration refused, the old one stays in force", extra={"problem": str(problem)})
             self._refused()
             return
+        waits = needs_restart(self._started, settings)
         for key in needs_restart(before, settings):
-            log.warning("this change needs a restart", extra={"key": key})
+            if key in waits:  # what was taken back runs already
+                log.warning("this change needs a restart", extra={"key": key})
         self._applied(settings)
 
     async def _make_known(self, settings: Settings) -> None:

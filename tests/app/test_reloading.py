@@ -166,3 +166,16 @@ async def test_a_file_is_read_beside_the_loop(tmp_path: Path, monkeypatch: pytes
         assert await feeds_of(parts) == ["one", "two"]
         assert threads
         assert threading.main_thread() not in threads
+
+
+async def test_a_restart_is_asked_for_once_and_not_for_what_was_taken_back(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "config.toml"
+    plain, moved = FEED.format("one"), '[http]\nlisten = "127.0.0.1:1"\n' + FEED.format("one")
+    async with running(path) as (_, _, reloader, clock):
+        for text, asked in ((moved, 1), (moved + 'tags = ["x"]\n', 1), (plain, 1), (moved, 2)):
+            await write(path, text, reloader, clock)
+            clock.advance(SETTLED)
+            await reloader.look()
+            assert [record.message for record in caplog.records].count("this change needs a restart") == asked
