@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from bot.cli.loading import ask, config_option, config_path, settings_of
-from bot.cli.output import print_table, say
+from bot.cli.output import print_json, print_table, say
 from bot.clock import SystemClock
 from bot.config.errors import mask
 from bot.config.settings import Settings
@@ -103,8 +103,9 @@ def backup(file: Path, config: str | None) -> None:
 
 
 @click.command()
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
 @config_option
-def doctor(config: str | None) -> None:
+def doctor(as_json: bool, config: str | None) -> None:
     """One page with all that a bug report needs, no secret."""
     facts = {
         "feedbell": VERSION,
@@ -118,7 +119,10 @@ def doctor(config: str | None) -> None:
         facts |= _configured(settings)
         facts |= ask(settings, _stored)
     finally:  # what is wrong with the file or the state is a part of the report, and follows
-        print_table([{"what": name, "is": value} for name, value in facts.items()], empty="")
+        if as_json:
+            print_json(facts)
+        else:
+            print_table([{"what": name, "is": value} for name, value in facts.items()], empty="")
 
 
 def _configured(settings: Settings) -> dict[str, str]:

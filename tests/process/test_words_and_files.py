@@ -71,6 +71,10 @@ async def test_a_report_about_a_broken_configuration_says_what_it_can_and_what_i
     assert report.code == 78
     assert "sqlite" in report.out
     assert "config.toml:3:1: error: feeds[0].urll" in report.err
+    same = await bot.call("doctor", "--json")
+    assert (same.code, same.err) == (report.code, report.err)
+    assert isinstance(same.json, dict)
+    assert same.json["configuration"] == "config.toml"
 
 
 async def test_a_list_for_other_readers_holds_feeds_that_were_never_polled(tmp_path: Path) -> None:
