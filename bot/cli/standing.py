@@ -143,7 +143,9 @@ def _life_lines(life: Life) -> list[str]:
         lines.append("  none: it was there at the first poll, or no route wanted it then")
     for delivery, attempts in life.deliveries:
         error = f": {delivery.error}" if delivery.error else ""
-        lines.append(f"  {delivery.kind.value} to {delivery.destination}: {delivery.state.value}{error}")
+        is_waiting = delivery.state is DeliveryState.PENDING
+        due = f", due {delivery.due_at:%Y-%m-%d %H:%M:%S} UTC" if is_waiting else ""
+        lines.append(f"  {delivery.kind.value} to {delivery.destination}: {delivery.state.value}{due}{error}")
         lines += [f"    {a.at:%Y-%m-%d %H:%M:%S} {a.outcome}{f': {a.answer}' if a.answer else ''}" for a in attempts]
     return lines
 

@@ -161,6 +161,8 @@ def _wanted_for(route: Route, entry: Entry) -> str:
     reasons = [f"tag {tag} is in tags" for tag in entry.tags if fold(tag) in route.tags][:1]
     if route.match is not None:
         reasons.append(f"title or summary matches: {route.match}")
+    if route.not_tags:
+        reasons.append("no tag of it is in not_tags")
     return ", ".join(reasons) or "the route takes every entry of this feed"
 
 

@@ -185,6 +185,7 @@ VERDICTS = {
     "other feed": (replace(ROUTE, feeds=frozenset({FeedId("x")})), FEED, ENTRY, "feeds", "feed ai is not in feeds"),
     "no feed at all": (replace(ROUTE, feeds=frozenset()), FEED, ENTRY, "feeds", "feed ai is not in feeds"),
     "not_tags": (replace(ROUTE, not_tags=frozenset({"roce"})), FEED, ENTRY, "not_tags", "tag RoCE is in not_tags"),
+    "none of not_tags": (replace(ROUTE, not_tags=frozenset({"x"})), FEED, ENTRY, None, "no tag of it is in not_tags"),
     "not_tags before tags": (
         replace(ROUTE, not_tags=frozenset({"roce"}), tags=frozenset({"roce"})),
         FEED,

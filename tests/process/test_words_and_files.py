@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -31,6 +32,16 @@ async def test_a_terminal_without_the_characters_is_shown_what_it_can_show(tmp_p
         bot.environ["PYTHONIOENCODING"] = "ascii:strict"
         assert (await bot.call("latest", "--json")).code == 0
         assert (await bot.call("latest")).code == 0
+
+
+async def test_an_entry_that_waits_for_its_digest_says_until_when(tmp_path: Path) -> None:
+    async with FeedServer() as feeds:
+        url = feeds.serve("/feed.xml", Document(body=FEED.encode()))
+        route = '[[routes]]\nto = "console"\ndigest = "hourly"\n'
+        bot = BotProcess(tmp_path, CONFIG.format(url=url) + 'initial = "latest:1"\n' + route)
+        await bot.once()
+        life = (await bot.call("why", "https://blog.example.org/1")).out
+        assert re.search(r"entry to console: pending, due 20\d\d-\d\d-\d\d \d\d:00:00 UTC\n", life)
 
 
 @pytest.mark.parametrize(
