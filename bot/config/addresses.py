@@ -33,7 +33,7 @@ def parse_destination(text: str) -> str:
     """Check a destination's form; return it as written, for it is the destination's identity."""
     scheme, colon, address = text.partition(":")
     if not text.isprintable():
-        raise ValueError(f"{quoted(text)} is no destination; it holds a control character")
+        raise ValueError(f"{quoted(text)} is no destination; it holds what can't be shown")
     if text == "console":
         return text
     if scheme == "email" and colon:

@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from bot.config import addresses
-from bot.config.errors import has_secret_shape, quoted
+from bot.config.errors import has_secret_shape, mask, quoted
 from bot.config.nouns import READY_TEMPLATES
 from bot.config.places import Fault
 from bot.config.settings import PollingSettings
@@ -98,7 +98,7 @@ def _unknown_feeds(known: Mapping[str, None], path: KeyPath, route: Raw) -> Iter
         yield Fault(path=(*path, "feeds"), message="is empty; leave the key out for all feeds of this file")
     for number, name in enumerate(_list(route.get("feeds"))):
         if isinstance(name, str) and name not in known:
-            names = ", ".join(known) if len(known) <= 10 else f"{len(known)} others"
+            names = mask(", ".join(known)) if len(known) <= 10 else f"{len(known)} others"
             hint = did_you_mean(name, list(known)) or f"; known: {names or 'none'}"
             yield Fault(path=(*path, "feeds", number), message=f"no feed has the id {quoted(name)}{hint}")
 

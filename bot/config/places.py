@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-from bot.config.errors import Problem, mask, quoted
+from bot.config.errors import Problem, has_secret_shape, mask, quoted
 from bot.config.toml_positions import KeyPath, Place, Position, locate, within
 
 
@@ -83,6 +83,7 @@ def dotted(path: KeyPath) -> str:
         if isinstance(part, int):
             text += f"[{part}]"
         else:
-            name = part if part.replace("-", "").replace("_", "").isalnum() and part.isascii() else quoted(part)
+            is_bare = part.replace("-", "").replace("_", "").isalnum() and part.isascii() and not has_secret_shape(part)
+            name = part if is_bare else quoted(part)
             text += f".{name}" if text else name
     return text

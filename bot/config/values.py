@@ -8,7 +8,7 @@ from ipaddress import ip_address, ip_network
 from urllib.parse import SplitResult, urlsplit
 from zoneinfo import ZoneInfo, available_timezones
 
-from bot.config.errors import quoted
+from bot.config.errors import mask, quoted
 from bot.core.model.route import DigestRule, QuietHours
 
 MAX_DURATION = timedelta(days=3650)  # longer ones overflow dates; ten years is "never"
@@ -36,7 +36,7 @@ _INITIAL = re.compile(r"latest:([0-9]{1,2})")
 def did_you_mean(word: str, known: list[str], *, prefix: str = "") -> str:
     """Return `; did you mean "x"?` for the nearest of the known words, or nothing; `prefix` goes before x."""
     near = get_close_matches(word, known, n=1, cutoff=0.6) or get_close_matches(word.lower(), known, n=1, cutoff=0.6)
-    return f'; did you mean "{prefix}{near[0]}"?' if near else ""
+    return f'; did you mean "{prefix}{mask(near[0])}"?' if near else ""
 
 
 def parse_duration(text: str) -> timedelta:

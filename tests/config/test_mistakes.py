@@ -38,7 +38,7 @@ ONE_MISTAKE = [
     (FEED + 'ops = "console"', "4:1: error: feeds[0].ops: unknown key here; it belongs to the top of the file, before "
      "the first table"),
     ('ops = "email"', '1:7: error: ops: "email" is no destination; allowed: "email:name@example.org"'),
-    ('ops = "slack:#a\\u001bb"', '1:7: error: ops: "slack:#a\ufffdb" is no destination; it holds a control character'),
+    ('ops = "slack:#a\\u001bb"', '1:7: error: ops: "slack:#a\ufffdb" is no destination; it holds what can\'t be shown'),
     ("http = true", "1:8: error: http: a table is wanted, not true or false"),
     ("zebra = 1", "1:1: error: zebra: unknown key; known here: state, timezone, contact, ops, admins, http, slack, "
      "discord, email, delivery, polling, log, feeds, routes"),
@@ -224,6 +224,11 @@ def test_every_mistake_is_told_at_once_in_file_order_and_shown() -> None:
         '[[routes]]\nto = "discord-webhook:https://discord.com/api/webhooks/123/canary"',
         'ops = "MTIzNDU2Nzg5MDEyMzQ1Njc4.Gabcde.canarycanarycanarycanarycanary"',
         '[webhooks]\nx = "xoxb-canary"',
+        "xoxb-1-canary = 1",
+        "[slack]\nxapp-1-canary = 1",
+        "xoxb-1-canary = 1\nxoxb-1-canary = 1",
+        FEED + 'headers = { xoxb-1-canary = "é" }',
+        FEED.replace('"a"', '"xoxb-1-canary"') + '[[routes]]\nto = "console"\nfeeds = ["b", "xoxb-1-canari"]',
         'ops = "webhook:https://example.org/hook?key=canary"',
         '[[feeds]]\nid = "a"\nurl = "https://e.org/"\nauth = { bearer = "Canary.canary" }',
         '[[feeds]]\nid = "a"\nurl = "https://e.org/"\nheaders = { X-Api-Key = "canary", Cookie = "canary" }',
