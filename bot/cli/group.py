@@ -8,6 +8,7 @@ from typing import Any, Final
 import click
 
 from bot.cli.output import say, write_what_can_be_shown
+from bot.config.errors import mask
 from bot.core.errors import ConfigError, FeedbellError, PortUnavailable, StoreHeld, StoreUnavailable, StoreUnusable
 from bot.core.text.characters import one_line
 
@@ -99,7 +100,7 @@ def main(args: list[str] | None = None, prog_name: str | None = None) -> None:
         _tell_usage(error)
         sys.exit(error.exit_code)
     except FeedbellError as error:
-        lines = error.problems if isinstance(error, ConfigError) else (one_line(f"error: {error}"),)
+        lines = error.problems if isinstance(error, ConfigError) else (_shown(f"error: {error}"),)
         for line in lines:
             say(str(line), err=True)
         sys.exit(_exit_code(error))
@@ -136,7 +137,12 @@ def _tell_usage(error: click.ClickException) -> None:
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         error.show()
     else:
-        say(one_line(_usage_line(error)), err=True)
+        say(_shown(_usage_line(error)), err=True)
+
+
+def _shown(words: str) -> str:
+    """One line, without the secret that somebody typed where something else should stand."""
+    return mask(one_line(words))
 
 
 def _usage_line(error: click.ClickException) -> str:

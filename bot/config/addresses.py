@@ -59,7 +59,7 @@ def _checked(text: str, scheme: str, address: str) -> str:
     if pattern.fullmatch(address) and not (scheme in WEBHOOKS and address.endswith("_file")):
         return text
     hint = ""
-    if scheme == "slack" and pattern.fullmatch(f"#{address}"):
+    if scheme == "slack" and pattern.fullmatch(f"#{address}") and not has_secret_shape(address):
         hint = f'; did you mean "slack:#{address}"?'
     elif scheme in WEBHOOKS and pattern.fullmatch(address.lower().replace("-", "_")):
         hint = f'; did you mean "{scheme}:{address.lower().replace("-", "_")}"?'

@@ -216,6 +216,7 @@ def test_every_mistake_is_told_at_once_in_file_order_and_shown() -> None:
         '[slack]\nbot_tokn = "canary"',
         '[slack]\ntoken = "canary',
         'ops = "xapp-1-canary"',
+        'ops = "slack:xoxb-1-canary"',
         'state = "postgresql://u:canary@h/d"',
         'state = "mysql://u:canary@h/d"',
         '[[feeds]]\nid = "a"\nurl = "https://u:canary@example.org/"',
