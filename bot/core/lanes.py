@@ -26,12 +26,16 @@ def next_binding(
     *,
     now: datetime,
     rules: DeliveryRules,
+    told_until: int = 0,
 ) -> Bind | None:
     """The digest to make before anything is sent, or None.
 
     `due` holds every due row of the destination, in order. Two causes: the head belongs to a bundle (a digest's
     time has come, or one poll found too many), or a backlog has built up while the destination was unwell or we
     were away (R-21). What has been tried with unknown outcome is never bound.
+
+    A third one: the row at `told_until` was told in a life that this state has forgotten. What stands before it was
+    told before it, then, and not singly: the digest that it was in must be made again, to be looked for.
     """
     free = [row for row in due if _is_free(row)]
     head = next((row for row in due if row.kind is not DeliveryKind.DIGEST), None)  # digests are bound already
@@ -41,6 +45,9 @@ def next_binding(
     singles = [row for row in free if row.bundle is None and row.kind is DeliveryKind.ENTRY and not row.late]
     waited = due and now - min(row.due_at for row in due) >= rules.backlog_after
     blocked = bool(due) and due[0].state is DeliveryState.UNKNOWN
+    passed = [row for row in singles if row.seq < told_until]
+    if not blocked and passed:
+        return bind(_up_to_a_digest(due, passed)[:DIGEST_MEMBERS], now=now, heading="While away")
     if not blocked and len(singles) > rules.max_new_single and (destination.unwell_since is not None or waited):
         older = _up_to_a_digest(due, singles[: -rules.max_new_single])
         return bind(older[:DIGEST_MEMBERS], now=now, heading="While away")

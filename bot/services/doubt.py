@@ -19,6 +19,7 @@ from bot.core.model.delivery import (
     Settlement,
 )
 from bot.core.model.message import Message, Payload
+from bot.core.model.route import DestinationUid
 from bot.core.settle import DeliveryRules, retry_delay
 from bot.ports import Clock, History, Notifier
 
@@ -40,6 +41,7 @@ class Doubt:
         self._until = until
         self._looked: set[str] = set()
         self._failures: Counter[str] = Counter()
+        self._told_until: dict[DestinationUid, int] = {}
 
     @classmethod
     def at_start(cls, *, was_clean: bool, last_write: datetime | None, clock: Clock) -> "Doubt | None":
@@ -57,6 +59,10 @@ class Doubt:
     def is_about(self, owed: Sequence[Owed]) -> bool:
         """Whether any of these may have been told before this start."""
         return any(self._is_open(one) for one in owed)
+
+    def told_until(self, uid: DestinationUid) -> int:
+        """The place of the newest entry there that was told before this start, and is not known to be; 0: none."""
+        return self._told_until.get(uid, 0)
 
     async def settle(
         self,
@@ -86,6 +92,9 @@ class Doubt:
         for one in open_rows:
             if (receipt := found.get(one.delivery.idem)) is not None:
                 await record(one, Sent(receipt=receipt, how="found"))
+                if one.delivery.kind is DeliveryKind.ENTRY:
+                    uid = destination.uid
+                    self._told_until[uid] = max(self.told_until(uid), one.delivery.seq)
             self._looked.add(one.delivery.idem)  # not before: what could not be recorded is looked for again
         return bool(found)
 

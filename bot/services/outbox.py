@@ -161,13 +161,14 @@ class Outbox:
 
     async def _bind_digests(self, lane: Lane) -> Lane:
         """Bind what must be bound before anything is sent; return the lane with what is owed now, or as it was."""
-        if not may_bind(lane, now=self._clock.now(), rules=self.means.rules):
-            return lane
         uid, epoch, is_bound = lane.destination.uid, lane.destination.epoch, False
+        told_until = 0 if self.doubt is None else self.doubt.told_until(uid)
+        if not told_until and not may_bind(lane, now=self._clock.now(), rules=self.means.rules):
+            return lane
         while True:
             now = self._clock.now()
             due = await self._store.due_rows(uid, now=now)
-            step = next_binding(lane.destination, due, now=now, rules=self.means.rules)
+            step = next_binding(lane.destination, due, now=now, rules=self.means.rules, told_until=told_until)
             if step is None:
                 break
             is_bound = True

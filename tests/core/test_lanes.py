@@ -45,6 +45,13 @@ def test_after_an_outage_the_older_ones_become_one_digest_and_the_newest_ten_sta
     assert step.digest.options.mentions == ("<@U1>", "<@U2>", "<@U3>", "<@U4>")
 
 
+def test_what_stands_before_something_told_was_told_in_a_digest_that_can_be_made_again() -> None:
+    step = next_binding(WELL, rows(9), now=NOW, rules=RULES, told_until=7)
+    assert step is not None
+    assert step.members == (1, 2, 3, 4, 5, 6)
+    assert next_binding(WELL, rows(3, first=8), now=NOW, rules=RULES, told_until=7) is None
+
+
 def test_many_entries_at_once_to_a_healthy_destination_are_no_backlog() -> None:
     assert next_binding(WELL, rows(30), now=NOW, rules=RULES) is None
 

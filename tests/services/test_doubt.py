@@ -4,7 +4,8 @@ from collections.abc import Mapping, Set
 from datetime import datetime, timedelta
 from itertools import pairwise
 
-from bot.core.errors import LookupUnavailable, NotifyError
+from bot.core.errors import Deferred, LookupUnavailable, NotifyError
+from bot.core.lanes import bind
 from bot.core.model.delivery import Destination, Receipt
 from bot.ports import Payloads
 from bot.services.doubt import LASTS, LOOKS, Doubt
@@ -87,3 +88,36 @@ async def test_what_was_found_is_not_sent_because_the_store_could_not_take_it_do
     await flow.run(10 * MINUTE)
     assert slack.tried == []
     assert await flow.store.waiting(now=flow.clock.now()) == 0
+
+
+@flows
+async def test_the_digest_of_a_backlog_that_a_copy_has_forgotten_is_made_again_and_found(flow: Flow) -> None:
+    flow.slack = slack = Remembering(flow)
+    await flow.go_by(flow.rules)
+    page = await flow.follow()
+    slack.verdict = lambda uid, titles, plain: Deferred("down")
+    for number in (2, 10, 18):
+        await flow.publish(page, *(f"post {each}" for each in range(number, number + 8)))
+        await flow.run(10 * MINUTE)
+    owed = await flow.store.due_rows(X, now=flow.clock.now())
+    digest = bind(owed[1:-10], now=flow.clock.now()).digest
+    told = [owed[0], digest, *owed[-10:]]  # as the life did that the copy has forgotten
+    slack.stored = [Got(at=0, uid=X, titles=(), key=row.idem) for row in told]
+    slack.verdict, slack.tried = (lambda uid, titles, plain: None), []
+    flow.outbox.doubt = Doubt.at_start(was_clean=True, last_write=flow.clock.now() - DAY, clock=flow.clock)
+    await flow.run(HOUR / 2)
+    assert slack.tried == []
+    assert await flow.store.waiting(now=flow.clock.now()) == 0
+
+
+@flows
+async def test_what_no_digest_has_told_is_told_though_newer_ones_were(flow: Flow) -> None:
+    flow.slack = slack = Remembering(flow)
+    await flow.go_by(flow.rules)
+    page = await flow.follow()
+    await flow.publish(page, "post 2", "post 3", "post 4")
+    newest = (await flow.store.due_rows(X, now=flow.clock.now()))[-1]
+    slack.stored = [Got(at=0, uid=X, titles=("post 4",), key=newest.idem)]
+    flow.outbox.doubt = Doubt.at_start(was_clean=True, last_write=flow.clock.now() - DAY, clock=flow.clock)
+    await flow.run(HOUR / 2)
+    assert slack.titles() == ["post 4", "post 2, post 3"]
