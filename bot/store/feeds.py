@@ -94,7 +94,10 @@ def bring_back(tx: Tx, feed: Feed, position: int, now: datetime) -> None:
 
 
 def _move(tx: Tx, row: Row, now: datetime) -> None:
-    """The operator gave another URL: what was known of the old address is void, all else stays (P4)."""
+    """The operator gave another URL: what was known of the old address is void, all else stays (P4).
+
+    So is a poll of it that is under way: it would write back where the old address had moved to, or that it is gone.
+    """
     stored = tx.row("SELECT memory FROM feed WHERE no = :no", no=row["no"])
     memory = FeedMemory() if stored is None else records.load(FeedMemory, stored["memory"])
     fresh = replace(
@@ -102,7 +105,7 @@ def _move(tx: Tx, row: Row, now: datetime) -> None:
     )
     tx.run(
         "UPDATE feed SET etag = NULL, last_modified = NULL, validators_url = NULL, asked_until = NULL, stopped = NULL,"
-        " next_poll_at = :now, memory = :memory WHERE no = :no",
+        " owner = NULL, lease_until = NULL, next_poll_at = :now, memory = :memory WHERE no = :no",
         no=row["no"],
         now=to_ms(now),
         memory=records.dump(fresh),

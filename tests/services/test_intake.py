@@ -1,6 +1,7 @@
 """How feeds are polled: when, and what of it is told."""
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
 
@@ -259,3 +260,21 @@ async def test_a_feed_that_leaves_the_configuration_is_polled_no_more(flow: Flow
     before = len(_asked(flow))
     await flow.run(24 * HOUR, polling=True)
     assert len(_asked(flow)) == before
+
+
+@flows
+async def test_a_poll_of_a_former_address_that_is_under_way_does_not_stop_the_feed_at_its_new_one(flow: Flow) -> None:
+    page = await flow.follow()
+    page.error, new = FetchError("gone", status=410), "https://moved.example/feed"
+    for _ in range(2):
+        await flow.poll_now()
+        await flow.run(25 * HOUR)
+    page.takes = timedelta(seconds=5)
+    await flow.store.poke(FeedId("blog"), now=flow.clock.now())
+    await flow.run(2, polling=True)  # the third answer, on its way, says that it is gone for good
+    flow.feeds["blog"] = replace(flow.feeds["blog"], url=new)
+    flow.fetcher.pages[new] = Page(titles=["post 2", "old 1"])
+    await flow.store.sync_feeds(list(flow.feeds.values()), now=flow.clock.now())
+    await flow.run(MINUTE, polling=True)
+    assert len(_asked(flow, new)) == 1
+    assert flow.slack.titles() == ["post 2"]
