@@ -198,11 +198,11 @@ class Store(Extras, Pages):
 
     async def recover(self, *, now: datetime) -> int:
         alone = self._opened is not None and self._opened.lock is not None
-        return await self._db.write(upkeep.recover, now=now, grace=self.grace, alone=alone)
+        return await self._db.write(upkeep.recover, self.owner, now=now, grace=self.grace, alone=alone)
 
     async def set_right(self, *, now: datetime) -> None:
         """After the machine's clock was set: no time that it gave while it was wrong keeps anything waiting."""
-        await self._db.write(upkeep.set_right, now, self.grace)
+        await self._db.write(upkeep.set_right, self.owner, now, self.grace)
 
     async def _touch(self, now: datetime) -> None:
         """Remember the time of the last write, as exactly as anybody reads it."""

@@ -8,7 +8,7 @@ from bot.core.model.route import DestinationUid
 from bot.store import destinations, feeds, lanes, meta
 from bot.store.entry_rows import folded_tags, searchable
 from bot.store.feed_rows import unpack_listing
-from bot.store.sql import Row, Tx, one_of, to_ms
+from bot.store.sql import Row, Tx, Value, one_of, to_ms
 
 GONE_KEPT = timedelta(days=30)  # small print 21
 TEXT_KEPT = timedelta(days=90)  # N26
@@ -20,7 +20,7 @@ STEP = 500  # rows in one transaction, so that nobody waits for the upkeep
 DOWN_AFTER = 5  # failures in a row: as the breaker counts (R-18)
 
 
-def recover(tx: Tx, *, now: datetime, grace: timedelta, alone: bool) -> int:
+def recover(tx: Tx, owner: str, *, now: datetime, grace: timedelta, alone: bool) -> int:
     """Make "unknown" of every "sending" row whose sender is gone; `alone`: nobody else can hold a lease."""
     free = "1 = 1" if alone else "(lease_until IS NULL OR lease_until <= :now)"
     left = {} if alone else {"now": to_ms(now)}
@@ -38,7 +38,7 @@ def recover(tx: Tx, *, now: datetime, grace: timedelta, alone: bool) -> int:
         found += 0 if sending is None else int(sending["n"])
         lanes.forget_senders(tx, uid, now=now, grace=grace)
         tx.run("UPDATE destination SET owner = NULL, lease_until = NULL WHERE uid = :uid", uid=uid)
-    _forget_a_wrong_clock(tx, now, grace)
+    _forget_a_wrong_clock(tx, owner, now, grace)
     destinations.reschedule(tx, uids)
     if alone:
         tx.run("UPDATE lease SET owner = NULL, until = NULL")
@@ -50,8 +50,26 @@ def recover(tx: Tx, *, now: datetime, grace: timedelta, alone: bool) -> int:
     return found
 
 
-def _forget_a_wrong_clock(tx: Tx, now: datetime, grace: timedelta) -> None:
+def _end_wrong_leases(tx: Tx, owner: str, now: datetime) -> None:
+    """Free what others hold until a time that no lease reaches: whoever took it by such a clock may be dead by now."""
+    wrong: dict[str, Value] = {"owner": owner, "latest": to_ms(now + destinations.MAX_WAIT)}
+    freed = tx.rows(
+        "UPDATE destination SET owner = NULL, lease_until = NULL WHERE lease_until > :latest AND owner <> :owner"
+        " RETURNING uid",
+        **wrong,
+    )
+    destinations.reschedule(tx, [row["uid"] for row in freed])
+    tx.run(
+        f"UPDATE feed SET owner = NULL, lease_until = NULL, due_at = {feeds.DUE}"
+        " WHERE lease_until > :latest AND owner <> :owner",
+        **wrong,
+    )
+    tx.run("UPDATE lease SET owner = NULL, until = NULL WHERE until > :latest AND owner <> :owner", **wrong)
+
+
+def _forget_a_wrong_clock(tx: Tx, owner: str, now: datetime, grace: timedelta) -> None:
     """A time that no rule can have made comes from a clock that has been set back since: it means now."""
+    _end_wrong_leases(tx, owner, now)
     tx.run(
         "UPDATE destination SET probe_at = :now WHERE probe_at > :latest",
         now=to_ms(now),
@@ -79,9 +97,9 @@ def _forget_a_wrong_clock(tx: Tx, now: datetime, grace: timedelta) -> None:
     destinations.reschedule(tx, uids)
 
 
-def set_right(tx: Tx, now: datetime, grace: timedelta) -> None:
+def set_right(tx: Tx, owner: str, now: datetime, grace: timedelta) -> None:
     """Somebody set the clock while the bot ran: what waits for a time far off waits no longer."""
-    _forget_a_wrong_clock(tx, now, grace)
+    _forget_a_wrong_clock(tx, owner, now, grace)
     feeds.forget_a_wrong_clock(tx, now)
     destinations.forget_a_wrong_clock(tx, now)
 

@@ -170,6 +170,29 @@ async def test_a_clock_that_is_set_right_while_the_bot_runs_holds_nothing_up(sto
     assert await store.claim_lane(now=NOW, lease=LEASE, limit=1) is not None
 
 
+async def test_what_a_replica_with_a_wrong_clock_held_when_it_died_is_taken_over(postgres_url: str) -> None:
+    dead, other = await open_store(postgres_url, ops=OPS), await open_store(postgres_url, ops=OPS)
+    await started(dead)
+    await announced(dead, new(entry(1), X))
+    ahead = NOW + 3650 * DAY
+    lane = await dead.claim_lane(now=ahead, lease=LEASE, limit=1)
+    assert lane is not None
+    await dead.begin(lane.owed[0].delivery, {}, epoch=lane.destination.epoch, now=ahead)
+    assert await dead.claim_feeds(now=ahead, lease=LEASE, limit=9) != []
+    assert await dead.take_lease("chat", now=ahead, until=ahead + LEASE) is not None
+    await dead.set_right(now=NOW)  # its own it knows to be its own
+    assert await other.claim_lane(now=NOW, lease=LEASE, limit=1) is None
+    await dead.close(now=NOW)
+    await other.recover(now=NOW)
+    assert await other.claim_lane(now=NOW, lease=LEASE, limit=1) is None  # in doubt, and not before its grace
+    found = await other.claim_lane(now=NOW + GRACE, lease=LEASE, limit=1)
+    assert found is not None
+    assert found.owed[0].delivery.state is DeliveryState.UNKNOWN
+    assert await other.claim_feeds(now=NOW + DAY, lease=LEASE, limit=9) != []
+    assert await other.take_lease("chat", now=NOW, until=NOW + LEASE) is not None
+    await other.close(now=NOW)
+
+
 async def test_recovery_leaves_alone_what_another_replica_holds(postgres_url: str) -> None:
     first, second = await open_store(postgres_url, ops=OPS), await open_store(postgres_url, ops=OPS)
     await started(first)
