@@ -1,5 +1,6 @@
 """The command group: every command's name and line of help, its code loaded only when it is called."""
 
+import os
 import select
 import sys
 from importlib import import_module
@@ -92,24 +93,49 @@ def group(ctx: click.Context, config: str | None) -> None:
 def main(args: list[str] | None = None, prog_name: str | None = None) -> None:
     """Run a command; every error on purpose becomes one line on stderr and its exit code."""
     write_what_can_be_shown()
+    sys.exit(_written(_run(args, prog_name or "feedbell")))
+
+
+def _run(args: list[str] | None, name: str) -> int:
     try:
-        status = _call(args, prog_name or "feedbell")
+        status = _call(args, name)
     except click.exceptions.Abort:
-        sys.exit(130)
+        return 130
     except click.ClickException as error:
         _tell_usage(error)
-        sys.exit(error.exit_code)
+        return error.exit_code
     except FeedbellError as error:
         lines = error.problems if isinstance(error, ConfigError) else (_shown(f"error: {error}"),)
         for line in lines:
             say(str(line), err=True)
-        sys.exit(_exit_code(error))
+        return _exit_code(error)
     except UnicodeEncodeError:
         if all(map(_is_text, sys.argv if args is None else args)):
             raise
         click.echo("error: an argument is no UTF-8 text", err=True)
-        sys.exit(2)
-    sys.exit(status if isinstance(status, int) else 0)
+        return 2
+    return status if isinstance(status, int) else 0
+
+
+def _written(status: int) -> int:
+    """Return the exit code, now that all is printed; what could not be is told, unless nobody reads it."""
+    error = _flush()
+    if error is None:
+        return status
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or Python tries once more at its end, and calls that the exit code
+    if isinstance(error, BrokenPipeError):
+        return status
+    say(f"error: cannot write the output: {(error.strerror or 'failed').lower()}", err=True)
+    return status or 1
+
+
+def _flush() -> OSError | None:
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        return error
+    return None
 
 
 def _call(args: list[str] | None, name: str) -> Any:
@@ -119,6 +145,10 @@ def _call(args: list[str] | None, name: str) -> Any:
         if _is_unread():
             return 0  # `feedbell latest | head -1` is no error, which click calls one
         raise
+    except OSError:
+        if _flush() is None:
+            raise
+        return 1  # it was the output, as _written tells
 
 
 def _is_unread() -> bool:

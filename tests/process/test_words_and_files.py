@@ -144,3 +144,22 @@ async def test_a_refusal_stays_one_where_nobody_reads(tmp_path: Path) -> None:
     os.close(reader)
     with os.fdopen(writer, "wb") as unread:
         assert (await BotProcess(tmp_path, "zebra = 1\n").call("tags", stdout=unread)).code == 78
+
+
+async def test_what_could_not_be_printed_is_told(tmp_path: Path) -> None:
+    with open("/dev/full", "wb") as full:
+        for call in (("tags",), ("latest", "--json"), ("opml", "export"), ("check",)):
+            done = await BotProcess(tmp_path, "").call(*call, stdout=full)
+            assert (done.code, done.err) == (1, "error: cannot write the output: no space left on device\n"), call
+
+
+async def test_what_the_console_did_not_take_is_retried(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    async with FeedServer() as feeds:
+        url = feeds.serve("/feed.xml", Document(body=FEED.encode()))
+        bot = BotProcess(tmp_path, CONFIG.format(url=url) + 'initial = "latest:1"\n[[routes]]\nto = "console"\n')
+        with os.fdopen(writer, "wb") as unread:
+            done = await bot.call("once", stdout=unread)
+        assert done.code == 75
+        assert done.err == "1 feed polled, 1 new entry, 0 messages sent, 1 waiting to be retried\n"
