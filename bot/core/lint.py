@@ -2,6 +2,7 @@
 
 import json
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -268,7 +269,8 @@ def _tags(items: Iterable[ParsedEntry], section: Collection[str]) -> list[str]:
 
 
 def _slug(words: str) -> str:
-    return re.sub("[^a-z0-9]+", "-", fold(words)).strip("-")[:MAX_ID].rstrip("-")
+    bare = "".join(char for char in unicodedata.normalize("NFKD", fold(words)) if not unicodedata.combining(char))
+    return re.sub("[^a-z0-9]+", "-", bare).strip("-")[:MAX_ID].rstrip("-")
 
 
 def _quoted(text: str) -> str:

@@ -69,8 +69,9 @@ def from_monitorss(files: Mapping[str, str]) -> tuple[OtherFeed, ...]:
     found: dict[str, OtherFeed] = {}
     for text in files.values():
         for feed in _objects(text):
-            url = http_url(str(feed.get("url") or ""))
-            if url is not None:
+            url = str(feed.get("url") or "").strip()
+            if _is_address(url):
+                url = http_url(url) or url
                 found.setdefault(url, OtherFeed(url=url, title=str(feed.get("title") or "")))
     if not found:
         raise UsageError('no feeds found; export the feeds as JSON, objects with "url" and "title"')

@@ -173,6 +173,8 @@ def test_any_words_make_valid_toml(title: str, tags: list[str]) -> None:
         ("Feed", "https://example.org/feed.xml", (), "example"),
         ("", "https://www.example.org/blog/bgp/feed/", (), "bgp"),
         ("ネット", "https://example.org/feed", (), "example"),
+        ("Žižkov – Übersicht", URL, (), "zizkov"),
+        ("Crème brûlée, süß", URL, (), "creme-brulee-suss"),
         ("", "https://example.org", (), "example"),
         ("", "", (), "feed"),
         ("A" * 100, URL, (), "a" * 40),

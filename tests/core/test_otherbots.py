@@ -48,6 +48,13 @@ def test_monitorss_is_read_from_a_list_an_object_and_lines(text: str) -> None:
     assert from_monitorss({"feeds.json": text}) == (OtherFeed(url=URL, title="News"),)
 
 
+def test_an_address_with_a_password_is_left_out_of_no_list() -> None:
+    url = "https://u:p@blog.example/feed"
+    assert [feed.url for feed in from_monitorss({"feeds.json": json.dumps({"url": url})})] == [url]
+    assert [feed.url for feed in from_rss2email({"rss2email.cfg": f"[feed.x]\nurl = {url}\n"})] == [url]
+    assert [feed.url for feed in from_feedforbot({"config.yml": f"- url: {url}\n"})] == [url]
+
+
 @pytest.mark.parametrize("bot", sorted(READERS))
 @pytest.mark.parametrize("files", [{}, {"x.json": "[]"}, {"x.json": "", "x.cfg": "", "x.yml": ""}])
 def test_a_folder_without_a_state_is_an_error_that_says_what_to_name(bot: str, files: dict[str, str]) -> None:
