@@ -1,6 +1,6 @@
 """What an attempt's answer, or a look-up's, means for a delivery and its destination (R-16 to R-20)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from bot.core.errors import (
@@ -78,7 +78,7 @@ def settle(
             return _deferred(delivery, destination, outcome, now=now, roll=roll, rules=rules)
         case _:
             # OutcomeUnknown, and whatever a notifier may raise that says nothing about the message.
-            return Unknown(look_at=now + rules.grace, why=str(outcome))
+            return Unknown(look_at=now + rules.grace, why=str(outcome), alone=delivery.late)
 
 
 def settle_look_up(
@@ -92,8 +92,28 @@ def settle_look_up(
 ) -> Settlement:
     """Say what becomes of a delivery of unknown outcome after one look for it (delivery.md C10).
 
-    Absent once may be a history that lags: it is sent again only after the second look.
+    Absent once may be a history that lags: it is sent again only after the second look. Nobody waits for what is late,
+    and it is given up in the end (R-17).
     """
+    result = _looked_for(delivery, destination, found, now=now, roll=roll, rules=rules)
+    if isinstance(result, Unknown):
+        return replace(result, alone=delivery.late)
+    if not delivery.late or not isinstance(result, RetryAt):
+        return result
+    lost = Deferred("its outcome stays unknown")
+    later = _deferred(delivery, destination, lost, now=now, roll=roll, rules=rules)
+    return replace(later, blind=result.blind) if isinstance(later, RetryAt) else later
+
+
+def _looked_for(
+    delivery: Delivery,
+    destination: Destination,
+    found: Receipt | NotifyError | None,
+    *,
+    now: datetime,
+    roll: float,
+    rules: DeliveryRules,
+) -> Settlement:
     match found:
         case Receipt():
             return Sent(receipt=found, how="found")
@@ -129,14 +149,22 @@ def retry_delay(failures: int, *, roll: float, asked: timedelta | None, rules: D
     return wait
 
 
-def fails_alone(delivery: Delivery, *, now: datetime, rules: DeliveryRules) -> bool:
-    """Whether the next one may be tried before this one (R-20): it is late already, or has failed for long.
+def fails_alone(delivery: Delivery, result: Settlement, *, now: datetime, rules: DeliveryRules) -> bool:
+    """Whether the next one is tried right after this one (R-20), which has failed for long and now once more.
 
-    What was looked for and is surely not there has not failed again: it goes first, unless it got lost before.
+    A look-up is no try: what is surely not there goes first again, for its service may have recovered since. An unknown
+    outcome speaks against a message only where it got lost before. What is late holds up nobody anyway.
     """
-    if delivery.state is DeliveryState.UNKNOWN and delivery.attempts < LOST_OFTEN:
-        return False
-    return delivery.late or (delivery.first_try_at is not None and now - delivery.first_try_at >= rules.head_of_line)
+    match result:
+        case RetryAt(throttled=False, alone=False):
+            has_failed = True
+        case Unknown(alone=False):
+            has_failed = delivery.attempts + 1 >= LOST_OFTEN
+        case _:
+            has_failed = False
+    first = delivery.first_try_at
+    is_try = delivery.state is not DeliveryState.UNKNOWN
+    return is_try and has_failed and first is not None and now - first >= rules.head_of_line
 
 
 def _deferred(

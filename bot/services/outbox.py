@@ -33,6 +33,7 @@ from bot.core.model.delivery import (
     RetryAt,
     Sent,
     Settlement,
+    Unknown,
 )
 from bot.core.model.message import Payload
 from bot.core.model.route import DestinationUid, OnEdit, edit_form
@@ -186,22 +187,20 @@ class Outbox:
             await self._record(lane.destination, owed, result)
             owed = replace(owed, delivery=replace(owed.delivery, plain=True))
             result = await self._attempt(lane.destination, owed)
-        if isinstance(result, RetryAt) and queue and self._may_fail_alone(owed, result):
+        if queue and fails_alone(owed.delivery, result, now=self._clock.now(), rules=self.means.rules):
             return await self._try_next(lane, owed, result, queue)
         await self._record(lane.destination, owed, result)
-        return isinstance(result, Sent | Dead) or (isinstance(result, RetryAt) and result.alone)
+        return isinstance(result, Sent | Dead) or (isinstance(result, RetryAt | Unknown) and result.alone)
 
-    def _may_fail_alone(self, owed: Owed, result: RetryAt) -> bool:
-        is_plain_failure = not result.throttled and not result.alone
-        return is_plain_failure and fails_alone(owed.delivery, now=self._clock.now(), rules=self.means.rules)
-
-    async def _try_next(self, lane: Lane, head: Owed, result: RetryAt, queue: list[Owed]) -> bool:
+    async def _try_next(self, lane: Lane, head: Owed, result: Settlement, queue: list[Owed]) -> bool:
         """R-20: after long failure of the head, the next one tells whether the destination or the head is unwell."""
         following = queue.pop(0)
         second = await self._attempt(lane.destination, following)
         passed = isinstance(second, Sent)
-        await self._record(lane.destination, head, replace(result, alone=True) if passed else result)
-        await self._record(lane.destination, following, second)  # last: what is unknown is waited for longest
+        if passed and isinstance(result, RetryAt | Unknown):
+            result = replace(result, alone=True)
+        await self._record(lane.destination, head, result)
+        await self._record(lane.destination, following, second)
         return passed
 
     # --- one attempt --------------------------------------------------------------------------------------------------

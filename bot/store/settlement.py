@@ -143,7 +143,7 @@ def _retry(tx: Tx, row: Row, result: RetryAt, now: datetime) -> None:
         return
     tx.run(
         "UPDATE destination SET failures = failures + :step, unwell_since = COALESCE(unwell_since, :now),"
-        " not_before = CASE WHEN :alone = 1 THEN not_before ELSE :at END WHERE uid = :uid",
+        f" not_before = CASE WHEN :alone = 1 THEN not_before ELSE {_later(tx)} END WHERE uid = :uid",
         uid=row["destination_uid"],
         step=int(not result.throttled),
         now=to_ms(now),
@@ -153,22 +153,34 @@ def _retry(tx: Tx, row: Row, result: RetryAt, now: datetime) -> None:
 
 
 def _unknown(tx: Tx, row: Row, result: Unknown, now: datetime) -> None:
-    """Nobody passes what may or may not have arrived: the destination waits for the look-up too (R-20)."""
+    """Nobody passes what may or may not have arrived: the destination waits for the look-up too (R-20).
+
+    Only where the next one went through although this one did not, the others go on.
+    """
     tx.run(
         "UPDATE delivery SET state = 'unknown', wake_at = :at, error = :why, looks = looks + :absent,"
+        " late = CASE WHEN :alone = 1 THEN 1 ELSE late END,"
         " looked_at = CASE WHEN :absent = 1 THEN :now ELSE looked_at END WHERE id = :id",
         id=row["id"],
         at=to_ms(result.look_at),
         why=storable(result.why),
         absent=int(result.absent),
+        alone=int(result.alone),
         now=to_ms(now),
     )
     tx.run(
-        "UPDATE destination SET not_before = :at, unwell_since = COALESCE(unwell_since, :now) WHERE uid = :uid",
+        "UPDATE destination SET unwell_since = COALESCE(unwell_since, :now),"
+        f" not_before = CASE WHEN :alone = 1 THEN not_before ELSE {_later(tx)} END WHERE uid = :uid",
         uid=row["destination_uid"],
         at=to_ms(result.look_at),
+        alone=int(result.alone),
         now=to_ms(now),
     )
+
+
+def _later(tx: Tx) -> str:
+    """A head and the next one that were both tried are both waited for."""
+    return f"{tx.greatest}(COALESCE(not_before, 0), :at)"
 
 
 def _parked(tx: Tx, row: Row, result: Parked, now: datetime) -> None:

@@ -26,6 +26,7 @@ from bot.core.model.delivery import (
     Receipt,
     RetryAt,
     Sent,
+    Settlement,
     Unknown,
 )
 from bot.core.model.route import DestinationUid, OnUnknown
@@ -109,23 +110,45 @@ def test_a_message_of_a_destination_that_is_down_never_gives_up_by_its_own_age()
     assert isinstance(settle(old, SLACK, Deferred("refused"), now=NOW, roll=0.5, rules=RULES), RetryAt)
 
 
+FAILED = RetryAt(at=NOW, why="refused")
+LOST = Unknown(look_at=NOW, why="500")
+OLD = replace(DELIVERY, first_try_at=NOW - timedelta(minutes=15))
+
+
 @pytest.mark.parametrize(
-    ("delivery", "alone"),
+    ("delivery", "result", "alone"),
     [
-        (DELIVERY, False),
-        (replace(DELIVERY, first_try_at=NOW - timedelta(minutes=14)), False),
-        (replace(DELIVERY, first_try_at=NOW - timedelta(minutes=15)), True),
-        (replace(DELIVERY, late=True), True),
+        (DELIVERY, FAILED, False),
+        (replace(DELIVERY, first_try_at=NOW - timedelta(minutes=14)), FAILED, False),
+        (OLD, FAILED, True),
+        (OLD, replace(FAILED, throttled=True), False),
+        (OLD, replace(FAILED, alone=True), False),  # it is late and holds up nobody
+        (OLD, Dead(why="bad"), False),
+        (replace(OLD, attempts=1), LOST, False),  # the second time
+        (replace(OLD, attempts=2), LOST, True),
+        (replace(OLD, attempts=2), replace(LOST, alone=True), False),
+        (replace(OLD, attempts=9, state=DeliveryState.UNKNOWN), FAILED, False),  # a look-up is no try
     ],
 )
-def test_after_a_quarter_of_an_hour_the_next_one_may_try_first(delivery: Delivery, alone: bool) -> None:
-    assert fails_alone(delivery, now=NOW, rules=RULES) is alone
+def test_after_a_quarter_of_an_hour_of_failed_tries_the_next_one_may_try(
+    delivery: Delivery, result: Settlement, alone: bool
+) -> None:
+    assert fails_alone(delivery, result, now=NOW, rules=RULES) is alone
 
 
-def test_what_is_surely_absent_goes_first_unless_it_was_lost_again_and_again() -> None:
-    looked_for = replace(DELIVERY, state=DeliveryState.UNKNOWN, first_try_at=NOW - timedelta(hours=1))
-    assert not fails_alone(replace(looked_for, attempts=1), now=NOW, rules=RULES)
-    assert fails_alone(replace(looked_for, attempts=3), now=NOW, rules=RULES)
+def test_a_late_message_of_unknown_outcome_holds_up_nobody_and_is_given_up_too() -> None:
+    late = replace(OLD, late=True, attempts=3, looks=1, state=DeliveryState.UNKNOWN)
+    sent = settle(late, SLACK, OutcomeUnknown("500"), now=NOW, roll=0.5, rules=RULES)
+    looked = settle_look_up(late, SLACK, NotifyError("?"), now=NOW, roll=0.5, rules=RULES)
+    assert isinstance(sent, Unknown)
+    assert isinstance(looked, Unknown)
+    assert (sent.alone, looked.alone) == (True, True)
+    absent = settle_look_up(late, SLACK, None, now=NOW, roll=0.5, rules=RULES)
+    assert absent == RetryAt(at=NOW + seconds(8), why="its outcome stays unknown", alone=True)
+    blind = settle_look_up(late, SLACK, LookupImpossible("no history"), now=NOW, roll=0.5, rules=RULES)
+    assert blind == replace(absent, blind=True)
+    old = replace(late, first_try_at=NOW - timedelta(hours=73))
+    assert isinstance(settle_look_up(old, SLACK, None, now=NOW, roll=0.5, rules=RULES), Dead)
 
 
 def test_what_is_found_is_sent_and_not_sent_again() -> None:

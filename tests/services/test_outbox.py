@@ -200,6 +200,23 @@ async def test_what_a_blind_outage_left_unknown_is_sent_before_anything_that_cam
 
 
 @flows
+async def test_posts_that_get_lost_while_the_history_still_answers_keep_their_order(flow: Flow) -> None:
+    """The outage ends at any moment: after a try, between two looks for it, before the next one is tried."""
+    page, told = await flow.follow(), []
+    for seconds in range(0, 100, 10):
+        heals_at = flow.loop.elapsed + 20 * MINUTE + seconds
+        flow.slack.verdict = lambda uid, titles, plain, until=heals_at: (
+            OutcomeUnknown("503") if flow.loop.elapsed < until else None
+        )
+        posts = [f"post {number} of {seconds}" for number in (1, 2, 3)]
+        await flow.publish(page, *posts)
+        await flow.run(2 * HOUR)
+        told += posts
+        assert flow.slack.titles() == told
+    assert not [each.note for each in flow.slack.stored if each.note]
+
+
+@flows
 async def test_when_the_head_fails_and_the_next_one_is_unknown_neither_is_passed(flow: Flow) -> None:
     page = await flow.follow()
     heals_at = flow.loop.elapsed + 20 * MINUTE
@@ -214,6 +231,23 @@ async def test_when_the_head_fails_and_the_next_one_is_unknown_neither_is_passed
     await flow.publish(page, "post 2", "post 3", "post 4")
     await flow.run(2 * HOUR)
     assert flow.slack.titles() == ["post 2", "post 3", "post 4"]
+
+
+@flows
+async def test_a_message_that_gets_lost_every_time_is_passed_and_tried_less_and_less(flow: Flow) -> None:
+    page = await flow.follow()
+    lost: NotifyError = OutcomeUnknown("500")
+    flow.slack.verdict = lambda uid, titles, plain: lost if "post 1" in titles else None
+    await flow.publish(page, "post 1", "post 2")
+    await flow.run(20 * MINUTE)
+    assert flow.slack.titles() == ["post 2"]
+    for hour in range(73):
+        await flow.publish(page, f"post of hour {hour}")
+        await flow.run(1)
+        assert flow.slack.titles()[-1] == f"post of hour {hour}"  # whatever is known of the lost one
+        await flow.run(HOUR - 1)
+    assert await flow.states("post 1") == {X: "dead"}
+    assert len([each for each in flow.slack.tried if "post 1" in each.titles]) < 73 * 6
 
 
 @flows

@@ -135,6 +135,24 @@ async def test_an_unknown_outcome_blocks_the_lane_until_its_look_up(store: Store
     assert [each.outcome for each in attempts] == ["unknown", "unknown", "absent", "retry", "unknown"]
 
 
+async def test_an_unknown_outcome_that_is_its_own_affair_holds_up_nobody(store: Store) -> None:
+    await owing(store, 2)
+    lane = await take(store)
+    await attempt(store, lane, Unknown(look_at=NOW + MINUTE, why="500", alone=True))
+    await give_back(store, lane)
+    assert titles(await take(store)) == ["Post 2"]
+
+
+async def test_two_that_were_tried_are_both_waited_for(store: Store) -> None:
+    await owing(store, 3)
+    lane = await take(store)
+    await attempt(store, lane, Unknown(look_at=NOW + HOUR, why="500"))
+    await attempt(store, lane, Unknown(look_at=NOW + MINUTE, why="500"), row=1)
+    await give_back(store, lane)
+    assert await store.claim_lane(now=NOW + MINUTE, lease=LEASE, limit=5) is None
+    assert titles(await take(store, NOW + HOUR)) == ["Post 1", "Post 2", "Post 3"]
+
+
 async def test_a_parked_destination_waits_for_its_probe_then_for_its_unparking(store: Store) -> None:
     await owing(store, 2)
     lane = await take(store)
