@@ -10,7 +10,8 @@ from pathlib import Path
 
 from tests.servers.faults import Json
 
-OWN = Path(__file__).parent / "shared"
+HERE = Path(__file__).parent
+FOLDERS = (HERE / "shared", HERE / "own")  # what was given, and what was learned since
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +55,9 @@ def read_case(file: Path) -> Case:
 
 def all_cases() -> list[Case]:
     """Return the cases of the project, or of the folder that FEEDBELL_CASES names."""
-    folder = Path(os.environ.get("FEEDBELL_CASES") or OWN)
-    found = [read_case(file) for file in sorted(folder.glob("*/case.json"))]
+    named = os.environ.get("FEEDBELL_CASES")
+    folders = (Path(named),) if named else FOLDERS
+    found = [read_case(file) for folder in folders for file in sorted(folder.glob("*/case.json"))]
     if not found:
-        raise FileNotFoundError(f"no cases in {folder}")
+        raise FileNotFoundError(f"no cases in {folders}")
     return found

@@ -1,4 +1,4 @@
-"""The shared cases, each played against the real process; FEEDBELL_CASES names another folder of them."""
+"""The cases, each played against the real process; FEEDBELL_CASES names another folder of them."""
 
 from __future__ import annotations
 
