@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from bot.core.model.entry import Identity, Key, Known, KnownEntry, Listed, ParsedEntry
 
@@ -68,8 +68,11 @@ def find_news(
     primed_at: datetime | None,
     oldest_first: bool,
     listed: frozenset[Key] = frozenset(),
+    cut: int | None = None,
 ) -> News:
     """Match each item against the store's answer; `listed` are the keys that the document held last time.
+
+    `cut` is the place in `parsed` at which the middle of a document that is too long was left out (T8).
 
     An item is known by its key or by its guid without scheme and such (N5); by its link where no two guids of the
     feed ever shared one (N6); where half of a document seems new, by its words too (N11); and by its words and its
@@ -88,6 +91,10 @@ def find_news(
     items = _come_back(items, known, listed, oldest_first=first_is_oldest)
     renamed = tuple(item for item in items if item.renamed)
     slid = _slid_in(items, listed, primed_at=primed_at, oldest_first=first_is_oldest)
+    if cut is not None:
+        slid |= _from_the_middle(
+            items, frozenset(identity.key for identity in identities[cut:] if identity is not None)
+        )
     fresh = _fresh(items, [position for position in range(len(items)) if position not in slid])
     return News(
         items=tuple(items),
@@ -264,6 +271,19 @@ def _slid_in(
     if listed and len(slid) == 1:
         return frozenset()
     return frozenset(position for position, date in slid.items() if date < primed_at - SLIDE_IN_AGE)
+
+
+def _from_the_middle(items: Sequence[Item], second_half: frozenset[Key]) -> frozenset[int]:
+    """Positions of unknown items next to the cut, in front of known ones: what was deleted made room for them.
+
+    Where a half is unknown from its cut to its end, it is news.
+    """
+    cut = sum(item.identity.key not in second_half for item in items)
+    found: set[int] = set()
+    for half in (range(cut - 1, -1, -1), range(cut, len(items))):
+        unknown = [*takewhile(lambda place: items[place].stored is None, half)]
+        found.update(unknown if len(unknown) < len(half) else ())
+    return frozenset(found)
 
 
 def _beyond_the_oldest(items: Sequence[Item], *, oldest_first: bool) -> dict[int, datetime]:

@@ -77,6 +77,7 @@ def plan_intake(
         primed_at=state.primed_at,
         oldest_first=state.memory.oldest_first,
         listed=frozenset(key for _, key in state.listing),
+        cut=len(parsed.items) // 2 if parsed.total > len(parsed.items) else None,
     )
     sections = _sections(state, parsed)
     is_same_feed = not state.primed_at or any(item.stored is not None for item in news.items)

@@ -33,6 +33,22 @@ def test_a_document_that_is_too_long_is_told_once() -> None:
     ]
 
 
+@pytest.mark.parametrize("oldest_first", [False, True])
+def test_what_moves_up_to_where_a_long_document_is_cut_is_no_news(oldest_first: bool) -> None:
+    """Of nine entries the middle ones are left out; then some are deleted, and what is new stands at its end."""
+    reader = Reader()
+
+    def poll(*days: int, total: int) -> list[str]:
+        listed = [post(str(day), day) for day in days]
+        return reader.poll(*(reversed(listed) if oldest_first else listed), total=total)
+
+    assert poll(9, 8, 7, 3, 2, 1, total=9) == []
+    assert poll(9, 7, 6, 3, 2, 1, total=8) == []
+    assert poll(9, 7, 6, 5, 3, 1, total=7) == []
+    assert poll(11, 10, 9, 5, 3, 1, total=9) == ["10", "11"]
+    assert poll(14, 13, 12, 5, 3, 1, total=12) == ["12", "13", "14"]  # a whole half, and nobody knows what lies between
+
+
 def test_what_goes_beyond_a_days_digests_is_stored_and_the_operator_hears_of_it() -> None:
     reader = Reader()
     reader.poll(post("old", -1))
