@@ -120,9 +120,10 @@ def _looked_for(
         case None if delivery.looks == 0:
             return Unknown(look_at=now + rules.look_again, why="not there yet; looking once more", absent=True)
         case None:
-            return RetryAt(at=now, why="surely not there: sending again")
+            why = "surely not there: sending again"
+            return _again(delivery, destination, why, now=now, roll=roll, rules=rules)
         case LookupImpossible():
-            return _policy(str(found), now=now, rules=rules)
+            return _policy(delivery, destination, str(found), now=now, roll=roll, rules=rules)
         case DestinationDown():
             at = now + rules.probe_every
             return Parked(reason=str(found), probe_at=at, account=found.scope is Scope.ACCOUNT)
@@ -176,20 +177,49 @@ def _deferred(
     roll: float,
     rules: DeliveryRules,
 ) -> Settlement:
-    started = delivery.first_try_at or now
-    if delivery.late and now - started >= rules.give_up:
-        return Dead(why=f"gave up after {_words(now - started)}: {error}")
+    if (span := _too_long(delivery, now=now, rules=rules)) is not None:
+        return Dead(why=f"gave up after {_words(span)}: {error}")
     failures = delivery.attempts if delivery.late else destination.failures
     wait = retry_delay(0 if error.throttled else failures, roll=roll, asked=error.retry_after, rules=rules)
     return RetryAt(at=now + wait, why=str(error), throttled=error.throttled, alone=delivery.late)
 
 
-def _policy(why: str, *, now: datetime, rules: DeliveryRules) -> Settlement:
-    if rules.on_unknown is OnUnknown.RESEND:
-        return RetryAt(at=now, why=f"{why}: sending again, which may double it", blind=True)
+def _policy(
+    delivery: Delivery, destination: Destination, why: str, *, now: datetime, roll: float, rules: DeliveryRules
+) -> Settlement:
     if rules.on_unknown is OnUnknown.HOLD:
         return Held(why=f"{why}: held for a person")
-    return Dead(why=f"{why}: dropped, which may lose it")
+    if rules.on_unknown is OnUnknown.DROP:
+        return Dead(why=f"{why}: dropped, which may lose it")
+    why = f"{why}: sending again, which may double it"
+    return _again(delivery, destination, why, now=now, roll=roll, rules=rules, blind=True)
+
+
+def _again(
+    delivery: Delivery,
+    destination: Destination,
+    why: str,
+    *,
+    now: datetime,
+    roll: float,
+    rules: DeliveryRules,
+    blind: bool = False,
+) -> Settlement:
+    """Send what got lost once more: at once the first time, then as after any failure, and not for ever.
+
+    A service that takes a message and says each time that it did not would get it twice a minute.
+    """
+    if (span := _too_long(delivery, now=now, rules=rules)) is not None:
+        return Dead(why=f"gave up after {_words(span)}: {why.partition(':')[0]}")
+    failures = delivery.attempts if delivery.late else destination.failures
+    wait = retry_delay(failures, roll=roll, asked=None, rules=rules) if delivery.attempts > 1 else timedelta(0)
+    return RetryAt(at=now + wait, why=why, alone=delivery.late, blind=blind)
+
+
+def _too_long(delivery: Delivery, *, now: datetime, rules: DeliveryRules) -> timedelta | None:
+    """For how long a message that alone fails has been tried, where that is enough (R-17)."""
+    span = now - (delivery.first_try_at or now)
+    return span if delivery.late and span >= rules.give_up else None
 
 
 def _words(span: timedelta) -> str:

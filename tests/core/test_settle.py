@@ -181,3 +181,26 @@ def test_where_nothing_can_be_looked_up_the_operator_chose(policy: OnUnknown, ki
     rules = replace(RULES, on_unknown=policy)
     error = LookupImpossible("webhooks have no history")
     assert isinstance(settle_look_up(DELIVERY, SLACK, error, now=NOW, roll=0.5, rules=rules), kind)
+
+
+@pytest.mark.parametrize("found", [None, LookupImpossible("no history")])
+def test_what_gets_lost_again_and_again_is_sent_less_and_less_often(found: NotifyError | None) -> None:
+    lost = replace(DELIVERY, looks=1, attempts=2)
+    for failures, wait in ((1, 4.0), (3, 16.0), (9, 900.0)):
+        unwell = replace(SLACK, failures=failures)
+        result = settle_look_up(lost, unwell, found, now=NOW, roll=0.999999, rules=RULES)
+        assert isinstance(result, RetryAt)
+        assert result.at - NOW == pytest.approx(seconds(wait), abs=seconds(0.01))
+        assert not result.alone
+
+
+@pytest.mark.parametrize("found", [None, LookupImpossible("no history")])
+def test_what_alone_gets_lost_holds_nobody_up_and_is_given_up_by_age(found: NotifyError | None) -> None:
+    late = replace(DELIVERY, looks=1, attempts=9, late=True, first_try_at=NOW - timedelta(hours=71))
+    result = settle_look_up(late, SLACK, found, now=NOW, roll=0.5, rules=RULES)
+    assert isinstance(result, RetryAt)
+    assert result.alone
+    assert result.at - NOW >= seconds(30)
+    over = settle_look_up(late, SLACK, found, now=NOW + timedelta(hours=1), roll=0.5, rules=RULES)
+    assert isinstance(over, Dead)
+    assert over.why.startswith("gave up after 72 h")

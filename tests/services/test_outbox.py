@@ -266,6 +266,21 @@ async def test_a_late_message_is_given_up_after_three_days_of_its_own_failures(f
 
 
 @flows
+async def test_a_server_that_takes_a_message_and_fails_after_it_is_not_flooded_with_it(flow: Flow) -> None:
+    page, lost = await flow.follow(), OutcomeUnknown("500")
+    flow.slack.verdict = lambda uid, titles, plain: lost if titles == ("post 2",) else None
+    flow.slack.stored_all_the_same = {lost}
+    flow.slack.look_up = LookupImpossible("webhooks have no history")
+    await flow.publish(page, "post 2", "post 3")
+    await flow.run(HOUR)
+    assert flow.slack.titles().count("post 2") < 20
+    assert "post 3" in flow.slack.titles()
+    await flow.run(80 * HOUR)
+    assert await flow.states("post 2") == {X: "dead"}
+    assert await flow.states("post 3") == {X: "sent"}
+
+
+@flows
 async def test_an_archived_channel_is_parked_probed_by_reading_and_told_in_order_when_it_is_back(flow: Flow) -> None:
     page = await flow.follow()
     down = DestinationDown("is_archived")
