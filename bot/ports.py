@@ -111,11 +111,8 @@ class Store(Protocol):
         """Make the rows what the configuration says: new feeds are due now (many of them: soon), gone ones are
         polled no more, and their keys stay 30 days. A feed whose URL changed keeps all but its validators (P4)."""
 
-    async def claim_feeds(
-        self, *, now: datetime, lease: timedelta, limit: int, skip: Sequence[int] = ()
-    ) -> Sequence[FeedState]:
-        """Take due feeds that nobody holds, most overdue first: not paused, not stopped, none that is gone, and none
-        whose number is in `skip`."""
+    async def claim_feeds(self, *, now: datetime, lease: timedelta, limit: int) -> Sequence[FeedState]:
+        """Take due feeds that nobody holds, most overdue first: not paused, not stopped, none that is gone."""
 
     async def claim_all_feeds(self, *, now: datetime, lease: timedelta) -> Sequence[FeedState]:
         """For `once`: every active feed but those that `asked_until` holds back."""

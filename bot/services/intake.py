@@ -87,9 +87,7 @@ class Intake:
             self._unreleased.pop(feed_no, None)
         while not self._stopping and (room := CLAIM - len(self._running)) > 0:
             limit = min(room, BATCH)
-            # Those in hand are ours, though a clock that was set ahead has ended their leases.
-            held = self._leases.held
-            states = await self._store.claim_feeds(now=self._clock.now(), lease=LEASE, limit=limit, skip=held)
+            states = await self._store.claim_feeds(now=self._clock.now(), lease=LEASE, limit=limit)
             for state in states:
                 self._start(state)
             started += len(states)

@@ -1,7 +1,7 @@
 """Holding what is worked on, a feed or a destination, and giving a destination back."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from typing import Generic, TypeVar
@@ -26,10 +26,6 @@ class Renewals(Generic[K]):
         self._lease = lease
         self._held: dict[K, int] = {}
         self._renewing: asyncio.Task[None] | None = None
-
-    @property
-    def held(self) -> Sequence[K]:
-        return tuple(self._held)
 
     def hold(self, name: K, epoch: int) -> None:
         self._held[name] = epoch

@@ -148,18 +148,15 @@ def remove(tx: Tx, numbers: Sequence[int], now: datetime) -> None:
         )
 
 
-def claim(tx: Tx, owner: str, now: datetime, until: datetime, limit: int, skip: Sequence[int] = ()) -> Sequence[Row]:
-    """Take due feeds that nobody holds, most overdue first; a lease that ran out is nobody's, but for those to skip."""
-    skipped, params = one_of("no", "n", skip)
+def claim(tx: Tx, owner: str, now: datetime, until: datetime, limit: int) -> Sequence[Row]:
+    """Take due feeds that nobody holds, most overdue first; a lease that ran out is nobody's."""
     rows = tx.rows(
         "UPDATE feed SET owner = :owner, epoch = epoch + 1, lease_until = :until, due_at = :until WHERE no IN"
-        f" (SELECT no FROM feed WHERE due_at <= :now AND NOT ({skipped}) ORDER BY due_at"
-        f" LIMIT :limit{tx.skip_locked}) RETURNING *",
+        f" (SELECT no FROM feed WHERE due_at <= :now ORDER BY due_at LIMIT :limit{tx.skip_locked}) RETURNING *",
         owner=owner,
         now=to_ms(now),
         until=to_ms(until),
         limit=limit,
-        **params,
     )
     return sorted(rows, key=lambda row: int(row["next_poll_at"]))
 

@@ -92,10 +92,8 @@ class Store(Extras, Pages):
         await self._db.write(feeds.sync, configured, now)
         self._feeds = {feed.id: feed for feed in configured}
 
-    async def claim_feeds(
-        self, *, now: datetime, lease: timedelta, limit: int, skip: Sequence[int] = ()
-    ) -> Sequence[FeedState]:
-        return self._states(await self._db.write(feeds.claim, self.owner, now, now + lease, limit, skip))
+    async def claim_feeds(self, *, now: datetime, lease: timedelta, limit: int) -> Sequence[FeedState]:
+        return self._states(await self._db.write(feeds.claim, self.owner, now, now + lease, limit))
 
     async def claim_all_feeds(self, *, now: datetime, lease: timedelta) -> Sequence[FeedState]:
         return self._states(await self._db.write(feeds.claim_all, self.owner, now, now + lease))
