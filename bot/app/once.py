@@ -1,4 +1,4 @@
-"""One round for `once`: poll every feed, deliver what is due, end."""
+"""One round for `once`: poll every feed, deliver what is due, tidy up, end."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from datetime import datetime
 from bot.app.observing import start_logging
 from bot.app.parts import Observers, built, opened
 from bot.app.preparing import prepare
+from bot.app.upkeep import keep_up
 from bot.config.settings import Settings
 from bot.core.model.feed import FeedState
 from bot.core.model.status import DestinationRow
@@ -37,6 +38,7 @@ async def run_once(settings: Settings, clock: Clock, *, polled: Callable[[PollEv
         await prepare(parts)
         polls = await parts.intake.poll_all()
         await parts.outbox.drain()
+        await keep_up(parts)
         now = clock.now()
         polled_ids = {event.feed for event in polls}
         left = [state for state in await store.feeds() if state.feed.id not in polled_ids and _is_asked(state, now)]

@@ -18,6 +18,7 @@ from bot.app.preparing import prepare
 from bot.app.reloading import ConfigFile, Reloader
 from bot.app.serving import web_running
 from bot.app.ticking import ClockWatch, Rarely, Wakers, start_ticks, stop_on_signals
+from bot.app.upkeep import keep_up
 from bot.config.settings import Settings
 from bot.core.errors import StoreUnavailable
 from bot.core.model.feed import FeedId
@@ -181,15 +182,6 @@ async def _ended(loops: Sequence[asyncio.Task[None]]) -> None:
         ended, _ = await asyncio.wait(others, timeout=LOOPS_END.total_seconds(), return_when=asyncio.FIRST_EXCEPTION)
         for loop in ended:
             loop.result()
-
-
-async def keep_up(parts: Parts) -> None:
-    """Housekeeping: give up what a dead destination has not taken (R-17), let old texts go (N26)."""
-    now, rules = parts.clock.now(), parts.settings.delivery
-    died = await parts.store.kill_old(now=now, keep=rules.park_keep, max_rows=rules.park_keep_rows)
-    for uid, count in died.items():
-        log.warning("gave up what a destination did not take", extra={"destination": uid, "count": count})
-    await parts.store.prune(now=now)
 
 
 def _patient(work: Callable[[], Awaitable[object]], clock: Clock) -> Callable[[], Awaitable[object]]:

@@ -39,3 +39,19 @@ async def test_a_parked_destination_is_a_line_and_no_failure(tmp_path: Path) -> 
         done = await world.bot.once()
         assert "slack:#gone: parked: the channel does not exist" in done.err
         assert "1 message sent" in done.err
+
+
+async def test_what_a_destination_does_not_take_for_a_week_is_given_up_without_a_running_bot_too(
+    tmp_path: Path,
+) -> None:
+    async with World(tmp_path, live=False) as world:
+        world.subscribe(FEED, "", ["slack:#news"])
+        world.routes[0]["to"] = ["slack:#gone"]
+        world.configure()
+        world.feeds.serve("/feed.xml", Document(body=rss("1")))
+        await world.bot.once()
+        world.feeds.serve("/feed.xml", Document(body=rss("1", "2")))
+        await world.bot.once()
+        world.clock.move(timedelta(days=8))
+        await world.bot.once()
+        assert "deliveries: 1 dead" in (await world.bot.call("status")).out
