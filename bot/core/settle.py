@@ -129,7 +129,9 @@ def _looked_for(
             return Parked(reason=str(found), probe_at=at, account=found.scope is Scope.ACCOUNT)
         case LookupUnavailable() | Deferred():
             wait = retry_delay(destination.failures, roll=roll, asked=found.retry_after, rules=rules)
-            return Unknown(look_at=now + max(wait, rules.look_again), why=str(found))
+            # Who says when to come again is busy, not unwell (R-18).
+            failed = found.retry_after is None
+            return Unknown(look_at=now + max(wait, rules.look_again), why=str(found), failed=failed)
         case _:
             return Unknown(look_at=now + rules.grace, why=str(found))
 
@@ -177,8 +179,9 @@ def _deferred(
     roll: float,
     rules: DeliveryRules,
 ) -> Settlement:
-    if (span := _too_long(delivery, now=now, rules=rules)) is not None:
-        return Dead(why=f"gave up after {_words(span)}: {error}")
+    started = delivery.first_try_at or now
+    if delivery.late and now - started >= rules.give_up:
+        return Dead(why=f"gave up after {_words(now - started)}: {error}")
     failures = delivery.attempts if delivery.late else destination.failures
     wait = retry_delay(0 if error.throttled else failures, roll=roll, asked=error.retry_after, rules=rules)
     return RetryAt(at=now + wait, why=str(error), throttled=error.throttled, alone=delivery.late)
@@ -204,22 +207,17 @@ def _again(
     roll: float,
     rules: DeliveryRules,
     blind: bool = False,
-) -> Settlement:
-    """Send what got lost once more: at once the first time, then as after any failure, and not for ever.
+) -> RetryAt:
+    """Send what got lost once more: at once the first time, then as after any failure, or when it may be passed.
 
     A service that takes a message and says each time that it did not would get it twice a minute.
     """
-    if (span := _too_long(delivery, now=now, rules=rules)) is not None:
-        return Dead(why=f"gave up after {_words(span)}: {why.partition(':')[0]}")
-    failures = delivery.attempts if delivery.late else destination.failures
-    wait = retry_delay(failures, roll=roll, asked=None, rules=rules) if delivery.attempts > 1 else timedelta(0)
-    return RetryAt(at=now + wait, why=why, alone=delivery.late, blind=blind)
-
-
-def _too_long(delivery: Delivery, *, now: datetime, rules: DeliveryRules) -> timedelta | None:
-    """For how long a message that alone fails has been tried, where that is enough (R-17)."""
-    span = now - (delivery.first_try_at or now)
-    return span if delivery.late and span >= rules.give_up else None
+    at = now
+    if delivery.attempts > 1:
+        at += retry_delay(destination.failures, roll=roll, asked=None, rules=rules)
+        may_be_passed = (delivery.first_try_at or now) + rules.head_of_line
+        at = min(at, may_be_passed) if now < may_be_passed else at
+    return RetryAt(at=at, why=why, blind=blind)
 
 
 def _words(span: timedelta) -> str:

@@ -169,9 +169,10 @@ def _unknown(tx: Tx, row: Row, result: Unknown, now: datetime) -> None:
         now=to_ms(now),
     )
     tx.run(
-        "UPDATE destination SET unwell_since = COALESCE(unwell_since, :now),"
+        "UPDATE destination SET unwell_since = COALESCE(unwell_since, :now), failures = failures + :failed,"
         f" not_before = CASE WHEN :alone = 1 THEN not_before ELSE {_later(tx)} END WHERE uid = :uid",
         uid=row["destination_uid"],
+        failed=int(result.failed),
         at=to_ms(result.look_at),
         alone=int(result.alone),
         now=to_ms(now),

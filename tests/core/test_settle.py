@@ -170,6 +170,8 @@ def test_a_look_up_that_fails_proves_nothing() -> None:
     error = LookupUnavailable("503", retry_after=seconds(40))
     result = settle_look_up(replace(DELIVERY, looks=1), SLACK, error, now=NOW, roll=0.0, rules=RULES)
     assert result == Unknown(look_at=NOW + seconds(40), why="503")
+    down = settle_look_up(DELIVERY, SLACK, LookupUnavailable("503"), now=NOW, roll=0.0, rules=RULES)
+    assert down == Unknown(look_at=NOW + RULES.look_again, why="503", failed=True)
     other = settle_look_up(DELIVERY, SLACK, NotifyError("?"), now=NOW, roll=0.0, rules=RULES)
     assert other == Unknown(look_at=NOW + RULES.grace, why="?")
 
@@ -192,6 +194,10 @@ def test_what_gets_lost_again_and_again_is_sent_less_and_less_often(found: Notif
         assert isinstance(result, RetryAt)
         assert result.at - NOW == pytest.approx(seconds(wait), abs=seconds(0.01))
         assert not result.alone
+    soon = replace(lost, first_try_at=NOW - RULES.head_of_line + seconds(60))  # then the next one may be tried
+    result = settle_look_up(soon, replace(SLACK, failures=9), found, now=NOW, roll=0.999999, rules=RULES)
+    assert isinstance(result, RetryAt)
+    assert result.at == NOW + seconds(60)
 
 
 @pytest.mark.parametrize("found", [None, LookupImpossible("no history")])

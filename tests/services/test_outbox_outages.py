@@ -6,6 +6,8 @@ from datetime import timedelta
 from bot.core.errors import (
     Deferred,
     DestinationDown,
+    LookupUnavailable,
+    OutcomeUnknown,
 )
 from bot.core.model.delivery import Probe
 from bot.services.leases import LaneLeases
@@ -54,6 +56,32 @@ async def test_what_a_dead_destination_does_not_take_for_a_week_is_dead_with_one
     died = await flow.store.kill_old(now=flow.clock.now())
     assert died == {X: 2}
     assert await flow.states("post 2") == {X: "dead"}
+
+
+@flows
+async def test_a_history_that_never_answers_is_asked_less_and_less_and_what_waits_is_dead_after_a_week(
+    flow: Flow,
+) -> None:
+    page = await flow.follow()
+    flow.slack.outcomes, flow.slack.look_up = [OutcomeUnknown("reset")], LookupUnavailable("down")
+    await flow.publish(page, "post 2", "post 3")
+    await flow.run(24 * HOUR)
+    assert await flow.states("post 2") == {X: "unknown"}
+    assert len(flow.slack.looked) < 200
+    await flow.run(7 * 24 * HOUR)
+    assert await flow.store.kill_old(now=flow.clock.now()) == {X: 2}
+
+
+@flows
+async def test_a_history_that_is_asked_too_often_is_no_failure_of_the_destination(flow: Flow) -> None:
+    page = await flow.follow()
+    busy = LookupUnavailable("slow down", retry_after=timedelta(seconds=30))
+    flow.slack.outcomes, flow.slack.look_up = [OutcomeUnknown("reset")], busy
+    await flow.publish(page, "post 2")
+    await flow.run(10 * MINUTE)
+    flow.slack.look_up = None
+    await flow.run(2 * MINUTE)
+    assert flow.slack.titles() == ["post 2"]
 
 
 # --- the store -------------------------------------------------------------------------------------------------------

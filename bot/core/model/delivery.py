@@ -176,6 +176,7 @@ class Unknown:
     look_at: datetime
     why: str
     absent: bool = False  # a look-up found nothing, which counts as a look; one that failed does not
+    failed: bool = False  # the look itself did: the service is unwell
     alone: bool = False  # nobody waits for this one
 
 
