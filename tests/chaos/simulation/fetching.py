@@ -93,12 +93,15 @@ class Web:
         self._forget(reader) if outcome not in ("new", "nothing") else self._keep(reader, site)
         reader.open = False
 
-    def died(self) -> None:
-        """The bot was killed: a poll that was on its way may come again at once."""
-        for reader in self.readers.values():
+    def died(self, is_stored: Callable[[Post], bool] = lambda _: False) -> None:
+        """The bot was killed: a poll that was on its way may come again at once, though it may just be committed."""
+        for name, reader in self.readers.items():
             if reader.open:
                 reader.earliest, reader.open = 0.0, False
-                self._forget(reader)
+                if any(map(is_stored, reader.pending)):
+                    self._keep(reader, self.by_name[name])
+                else:
+                    self._forget(reader)
 
     def forget(self) -> None:
         """A former state was put back: it knows older validators, and older times at which it may come."""

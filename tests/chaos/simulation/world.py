@@ -12,12 +12,14 @@ from pathlib import Path
 from bot.core.errors import StoreUnavailable
 from bot.services.events import PollEvent
 from bot.services.outbox import Outbox
+from bot.store.sql import Row
 from bot.store.sqlite import SqliteConnection
 from tests.chaos.simulation.calendar import DAY, HOUR, Calendar
 from tests.chaos.simulation.clock import VirtualClock, VirtualLoop
 from tests.chaos.simulation.fetching import Inline, Web
 from tests.chaos.simulation.life import Life, Surroundings, bury
 from tests.chaos.simulation.oracle import Oracle
+from tests.chaos.simulation.publishing import Post
 from tests.chaos.simulation.scene import OPS, Scale, make_scene
 from tests.chaos.simulation.services import Platforms
 from tests.chaos.simulation.sizes import Sizes
@@ -201,7 +203,7 @@ class World:
     def _died(self) -> None:
         self.counts.kills += 1
         self.oracle.killed_at = self.loop.elapsed
-        self.web.died()
+        self.web.died(self._is_stored)
 
     def _complained(self, words: str) -> None:
         if self.until is not None and self.until in words and self.life is not None:
@@ -222,10 +224,17 @@ class World:
         self.web.polled(event.feed, event.outcome)
 
     def _has_intent(self, key: str) -> bool:
+        row = self._seen("SELECT state FROM delivery WHERE idem = :name", key)
+        return row is not None and row["state"] == "sending"
+
+    def _is_stored(self, post: Post) -> bool:
+        return self._seen("SELECT id FROM entry WHERE link = :name", post.link) is not None
+
+    def _seen(self, sql: str, name: str) -> Row | None:
+        """What a witness beside the bot reads in its state."""
         if self._witness is None:
             self._witness = SqliteConnection(self.around.state, readonly=True)
-        row = self._witness.row("SELECT state FROM delivery WHERE idem = :idem", idem=key)
-        return row is not None and row["state"] == "sending"
+        return self._witness.row(sql, name=name)
 
     # --- what happens by itself
 
