@@ -12,17 +12,16 @@ from pathlib import Path
 from bot.core.errors import StoreUnavailable
 from bot.services.events import PollEvent
 from bot.services.outbox import Outbox
-from bot.store.sql import Row
 from bot.store.sqlite import SqliteConnection
 from tests.chaos.simulation.calendar import DAY, HOUR, Calendar
 from tests.chaos.simulation.clock import VirtualClock, VirtualLoop
 from tests.chaos.simulation.fetching import Inline, Web
 from tests.chaos.simulation.life import Life, Surroundings, bury
 from tests.chaos.simulation.oracle import Oracle
-from tests.chaos.simulation.publishing import Post
 from tests.chaos.simulation.scene import OPS, Scale, make_scene
 from tests.chaos.simulation.services import Platforms
 from tests.chaos.simulation.sizes import Sizes
+from tests.chaos.simulation.witness import Witness
 
 FATES = {"stuck": 0.002, "plain only": 0.005, "never": 0.001}
 FORGET = 40 * DAY
@@ -112,6 +111,7 @@ class World:
         self.scene = make_scene(scale, seed=seed, folder=folder, now=lambda: self.clock.now() - self.clock.shift)
         self.until = until  # a complaint with these words ends the run
         self.oracle = Oracle(self.scene.wishes, seed=seed, most_posts=scale.most_posts, fates=FATES)
+        self.witness = Witness(folder / "bell.db")
         calendar = self._calendar()
         self.web, self.platforms = self._web(calendar), self._platforms(calendar)
         self.oracle.on_complaint = self._complained
@@ -133,7 +133,6 @@ class World:
         self.sizes = Sizes(loop)
         self.life: Life | None = None
         self._disk_full = False
-        self._witness: SqliteConnection | None = None
 
     def _calendar(self) -> Calendar:
         return Calendar(
@@ -163,7 +162,7 @@ class World:
             calendar=calendar,
             oracle=self.oracle,
             chance=random.Random(f"platforms {self.seed}"),
-            has_intent=self._has_intent,
+            has_intent=self.witness.has_intent,
         )
 
     async def run(self) -> Report:
@@ -179,8 +178,7 @@ class World:
         finally:
             root.removeHandler(faults)
             root.propagate = True
-            if self._witness is not None:
-                self._witness.close()
+            self.witness.close()
         return self._report()
 
     # --- the bot's lives
@@ -203,7 +201,7 @@ class World:
     def _died(self) -> None:
         self.counts.kills += 1
         self.oracle.killed_at = self.loop.elapsed
-        self.web.died(self._is_stored)
+        self.web.died(self.witness.is_stored)
 
     def _complained(self, words: str) -> None:
         if self.until is not None and self.until in words and self.life is not None:
@@ -222,19 +220,6 @@ class World:
 
     def _polled(self, event: PollEvent) -> None:
         self.web.polled(event.feed, event.outcome)
-
-    def _has_intent(self, key: str) -> bool:
-        row = self._seen("SELECT state FROM delivery WHERE idem = :name", key)
-        return row is not None and row["state"] == "sending"
-
-    def _is_stored(self, post: Post) -> bool:
-        return self._seen("SELECT id FROM entry WHERE link = :name", post.link) is not None
-
-    def _seen(self, sql: str, name: str) -> Row | None:
-        """What a witness beside the bot reads in its state."""
-        if self._witness is None:
-            self._witness = SqliteConnection(self.around.state, readonly=True)
-        return self._witness.row(sql, name=name)
 
     # --- what happens by itself
 
