@@ -87,7 +87,7 @@ def find_news(
     unknown = sum(item.stored is None for item in items)
     if known.total >= REKEY_AT_LEAST and _many(unknown, of=len(items)):
         items = [_renamed(item, (item.identity.fingerprint,), known, taken=frozenset()) for item in items]
-    first_is_oldest, habit = _direction([item.dated for item in items], remembered=oldest_first)
+    first_is_oldest, habit = _direction(items, remembered=oldest_first)
     items = _come_back(items, known, listed, oldest_first=first_is_oldest)
     renamed = tuple(item for item in items if item.renamed)
     slid = _slid_in(items, listed, primed_at=primed_at, oldest_first=first_is_oldest)
@@ -238,19 +238,28 @@ def _look(name: Key | None, known: Known) -> KnownEntry | None:
     return known.entries.get(number) if number is not None else None
 
 
-def _direction(dates: Sequence[datetime | None], *, remembered: bool) -> tuple[bool, bool]:
+def _direction(items: Sequence[Item], *, remembered: bool) -> tuple[bool, bool]:
     """Whether the document lists its oldest entry first, and whether that is to be expected of the feed.
 
     The majority of its neighbours' dates decides for the document; only a clear one says anything about the next, for
-    a document that came in disorder once is no habit.
+    a document that came in disorder once is no habit. Nor does one that is not clear turn a document around whose news
+    stands at the end where it always stood: some of its dates may be wrong.
     """
-    known = [date for date in dates if date is not None]
+    known = [item.dated for item in items if item.dated is not None]
     rising = sum(earlier < later for earlier, later in pairwise(known))
     falling = sum(earlier > later for earlier, later in pairwise(known))
     if rising == falling:
         return remembered, remembered
     is_clear = max(rising, falling) >= CLEAR * min(rising, falling)
+    if not is_clear and _grows_at(items, end=remembered):
+        return remembered, remembered
     return rising > falling, rising > falling if is_clear else remembered
+
+
+def _grows_at(items: Sequence[Item], *, end: bool) -> bool:
+    """Whether all that is unknown stands in front of all that is known, or with `end` behind it."""
+    is_known = [item.stored is not None for item in (items if end else reversed(items))]
+    return len(set(is_known)) > 1 and is_known == sorted(is_known, reverse=True)
 
 
 def _slid_in(

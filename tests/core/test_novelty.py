@@ -95,6 +95,24 @@ def test_one_odd_date_does_not_turn_a_document_round() -> None:
     assert titles(found) == ["a", "b", "c", "d"]
 
 
+@pytest.mark.parametrize("oldest_first", [False, True])
+def test_some_wrong_dates_turn_no_document_around_whose_news_stands_where_it_always_did(oldest_first: bool) -> None:
+    """A burst of posts of one day, some of which say that they are a year old: more dates rise than fall."""
+    days = {"e": -400, "d": 9, "c": -400, "b": 9, "a": -400, "z": 8}
+    items = [item(name, day) for name, day in days.items()]
+    names = [identity(name) for name in days]
+    turned = -1 if oldest_first else 1
+    found = news(
+        items[::turned],
+        names[::turned],
+        known(names[-1], days=[8]),
+        oldest_first=oldest_first,
+        listed=[*map(identity, "zyx")],
+    )
+    assert titles(found) == ["a", "b", "c", "d", "e"]
+    assert (found.oldest_first, found.slid_in) == (oldest_first, ())
+
+
 def test_without_dates_the_remembered_direction_holds() -> None:
     names = [identity(n) for n in "ab"]
     assert titles(news([item("a"), item("b")], names, known())) == ["b", "a"]
