@@ -184,7 +184,9 @@ def _deferred(
         return Dead(why=f"gave up after {_words(now - started)}: {error}")
     failures = delivery.attempts if delivery.late else destination.failures
     wait = retry_delay(0 if error.throttled else failures, roll=roll, asked=error.retry_after, rules=rules)
-    return RetryAt(at=now + wait, why=str(error), throttled=error.throttled, alone=delivery.late)
+    # A rate limit is nothing that the message can help: whoever asked us to wait means all that goes there.
+    alone = delivery.late and not error.throttled
+    return RetryAt(at=now + wait, why=str(error), throttled=error.throttled, alone=alone)
 
 
 def _policy(

@@ -101,6 +101,10 @@ def test_a_late_message_gives_up_by_age_and_never_holds_up_the_others() -> None:
     retry = settle(late, SLACK, Deferred("451"), now=NOW, roll=0.5, rules=RULES)
     assert isinstance(retry, RetryAt)
     assert retry.alone
+    limited = settle(
+        late, SLACK, Deferred("429", retry_after=seconds(30), throttled=True), now=NOW, roll=0.5, rules=RULES
+    )
+    assert limited == RetryAt(at=NOW + seconds(30), why="429", throttled=True)  # which everybody keeps
     old = replace(late, first_try_at=NOW - timedelta(hours=73))
     assert settle(old, SLACK, Deferred("451"), now=NOW, roll=0.5, rules=RULES) == Dead(why="gave up after 73 h: 451")
 
