@@ -152,17 +152,20 @@ def retry_delay(failures: int, *, roll: float, asked: timedelta | None, rules: D
     return wait
 
 
-def fails_alone(delivery: Delivery, result: Settlement, *, now: datetime, rules: DeliveryRules) -> bool:
+def fails_alone(
+    delivery: Delivery, destination: Destination, result: Settlement, *, now: datetime, rules: DeliveryRules
+) -> bool:
     """Whether the next one is tried right after this one (R-20), which has failed for long and now once more.
 
     A look-up is no try: what is surely not there goes first again, for its service may have recovered since. An unknown
-    outcome speaks against a message only where it got lost before. What is late holds up nobody anyway.
+    outcome speaks against a message only where it surely got lost before; a rate limit is no loss. What is late holds
+    up nobody anyway.
     """
     match result:
         case RetryAt(throttled=False, alone=False):
             has_failed = True
         case Unknown(alone=False):
-            has_failed = delivery.attempts + 1 >= LOST_OFTEN
+            has_failed = destination.failures + 1 >= LOST_OFTEN
         case _:
             has_failed = False
     first = delivery.first_try_at

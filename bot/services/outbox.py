@@ -187,7 +187,8 @@ class Outbox:
             await self._record(lane.destination, owed, result)
             owed = replace(owed, delivery=replace(owed.delivery, plain=True))
             result = await self._attempt(lane.destination, owed)
-        if queue and fails_alone(owed.delivery, result, now=self._clock.now(), rules=self.means.rules):
+        now, rules = self._clock.now(), self.means.rules
+        if queue and fails_alone(owed.delivery, lane.destination, result, now=now, rules=rules):
             return await self._try_next(lane, owed, result, queue)
         await self._record(lane.destination, owed, result)
         return isinstance(result, Sent | Dead) or (isinstance(result, RetryAt | Unknown) and result.alone)

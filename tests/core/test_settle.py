@@ -128,7 +128,6 @@ OLD = replace(DELIVERY, first_try_at=NOW - timedelta(minutes=15))
         (OLD, replace(FAILED, throttled=True), False),
         (OLD, replace(FAILED, alone=True), False),  # it is late and holds up nobody
         (OLD, Dead(why="bad"), False),
-        (replace(OLD, attempts=1), LOST, False),  # the second time
         (replace(OLD, attempts=2), LOST, True),
         (replace(OLD, attempts=2), replace(LOST, alone=True), False),
         (replace(OLD, attempts=9, state=DeliveryState.UNKNOWN), FAILED, False),  # a look-up is no try
@@ -137,7 +136,13 @@ OLD = replace(DELIVERY, first_try_at=NOW - timedelta(minutes=15))
 def test_after_a_quarter_of_an_hour_of_failed_tries_the_next_one_may_try(
     delivery: Delivery, result: Settlement, alone: bool
 ) -> None:
-    assert fails_alone(delivery, result, now=NOW, rules=RULES) is alone
+    assert fails_alone(delivery, replace(SLACK, failures=2), result, now=NOW, rules=RULES) is alone
+
+
+@pytest.mark.parametrize(("failures", "alone"), [(0, False), (1, False), (2, True)])
+def test_an_unknown_outcome_speaks_against_a_message_that_surely_got_lost_twice(failures: int, alone: bool) -> None:
+    often = replace(OLD, attempts=9)  # rate limits most of the time
+    assert fails_alone(often, replace(SLACK, failures=failures), LOST, now=NOW, rules=RULES) is alone
 
 
 def test_a_late_message_of_unknown_outcome_holds_up_nobody_and_is_given_up_too() -> None:
