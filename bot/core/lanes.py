@@ -1,12 +1,12 @@
 """What to do next for one destination: look, bind a digest, send, or nothing."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import dropwhile, takewhile
 
 from bot.core.delivery_id import idem
-from bot.core.model.delivery import WITHOUT_HISTORY, Delivery, DeliveryKind, DeliveryState, Destination, Lane, Options
+from bot.core.model.delivery import Delivery, DeliveryKind, DeliveryState, Destination, Lane, Options
 from bot.core.settle import DeliveryRules
 
 DIGEST_MEMBERS = 50  # a line each is what fits the narrowest service; a longer backlog makes a second digest
@@ -32,15 +32,12 @@ def next_binding(
 
     `due` holds every due row of the destination, in order. Two causes: the head belongs to a bundle (a digest's
     time has come, or one poll found too many), or a backlog has built up while the destination was unwell or we
-    were away (R-21). What has been tried with unknown outcome is never bound; where nobody can look whether it arrived,
-    nothing that has been tried: under its own id, a mail server may know it again.
+    were away (R-21). What has been tried with unknown outcome is never bound.
 
     A third one: the row at `told_until` was told in a life that this state has forgotten. What stands before it was
     told before it, then, and not singly: the digest that it was in must be made again, to be looked for.
     """
-    is_blind = destination.uid.partition(":")[0] in WITHOUT_HISTORY
-    tried = {row.id for row in due if is_blind and row.attempts and not row.late}
-    free = [row for row in due if _is_free(row) and row.id not in tried]
+    free = [row for row in due if _is_free(row)]
     head = next((row for row in due if row.kind is not DeliveryKind.DIGEST), None)  # digests are bound already
     if head is not None and is_for_bundle(head):
         members = [row for row in free if row.bundle == head.bundle]
@@ -50,9 +47,9 @@ def next_binding(
     blocked = bool(due) and due[0].state is DeliveryState.UNKNOWN
     passed = [row for row in singles if row.seq < told_until]
     if not blocked and passed:
-        return bind(_in_a_row(due, passed, tried)[:DIGEST_MEMBERS], now=now, heading="While away")
+        return bind(_up_to_a_digest(due, passed)[:DIGEST_MEMBERS], now=now, heading="While away")
     if not blocked and len(singles) > rules.max_new_single and (destination.unwell_since is not None or waited):
-        older = _in_a_row(due, singles[: -rules.max_new_single], tried)
+        older = _up_to_a_digest(due, singles[: -rules.max_new_single])
         return bind(older[:DIGEST_MEMBERS], now=now, heading="While away")
     return None
 
@@ -64,13 +61,11 @@ def may_bind(lane: Lane, *, now: datetime, rules: DeliveryRules) -> bool:
     return crowded or any(owed.delivery.bundle is not None for owed in lane.owed)
 
 
-def _in_a_row(due: Sequence[Delivery], older: Sequence[Delivery], tried: Collection[int]) -> list[Delivery]:
-    """As much of `older` as none of what goes by itself stands between: other digests, and what has been tried."""
+def _up_to_a_digest(due: Sequence[Delivery], older: Sequence[Delivery]) -> list[Delivery]:
+    """As much of `older` as stands before another digest, made or still to be made: none may pass that."""
     wanted = {row.id for row in older}
     rest = dropwhile(lambda row: row.id not in wanted, due)
-    run = takewhile(
-        lambda row: row.kind is not DeliveryKind.DIGEST and not is_for_bundle(row) and row.id not in tried, rest
-    )
+    run = takewhile(lambda row: row.kind is not DeliveryKind.DIGEST and not is_for_bundle(row), rest)
     return [row for row in run if row.id in wanted]
 
 
