@@ -52,6 +52,10 @@ class CaseFeeds(FeedServer):
         self._refusals[path] = Refusal(agents=agents, document=page)
         return str(usual["body_file"]).partition(" then ")[0]
 
+    def never_ends(self, path: str) -> bool:
+        """Whether the answer at `path` is one that no reader gets to the end of."""
+        return path in self._trickles
+
     def serve(self, path: str, *documents: Document) -> str:
         self._trickles.pop(path, None)
         return super().serve(path, *documents)

@@ -206,6 +206,8 @@ class World:
                 break
             self.clock.move(INTERVAL * 1.15)
             await self.until(lambda: len(self.feeds.requests) >= wanted, seconds=2)
+        # The next step may change a document, or the time: what was answered must be in the store before.
+        await self.until(lambda: not self.is_reading(), seconds=20)
         await self.quiet()
 
     async def once(self) -> Finished:
@@ -243,10 +245,11 @@ class World:
             return ""
 
     def is_reading(self) -> bool:
-        """Whether the bot holds a feed: asked for, and not yet in the store. Its parser may just be starting."""
+        """Whether the bot has an answer that is not yet in the store. Its parser may just be starting."""
         for path in self.folder.rglob("*.db"):
             with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as state, suppress(sqlite3.Error):
-                return state.execute("SELECT 1 FROM feed WHERE lease_until IS NOT NULL").fetchone() is not None
+                held = [url for (url,) in state.execute("SELECT url FROM feed WHERE lease_until IS NOT NULL")]
+                return not all(self.feeds.never_ends(urlsplit(url).path) for url in held)
         return False
 
     def _traffic(self) -> tuple[int, ...]:
