@@ -30,18 +30,38 @@ def next_binding(
 ) -> Bind | None:
     """The digest to make before anything is sent, or None.
 
-    `due` holds every due row of the destination, in order. Two causes: the head belongs to a bundle (a digest's
-    time has come, or one poll found too many), or a backlog has built up while the destination was unwell or we
-    were away (R-21). What has been tried with unknown outcome is never bound.
+    `due` holds every due row of the destination, in order. Two causes: a bundle's turn has come, or a backlog has built
+    up while the destination was unwell or we were away (R-21). What has been tried with unknown outcome is never bound.
 
     A third one: the row at `told_until` was told in a life that this state has forgotten. What stands before it was
     told before it, then, and not singly: the digest that it was in must be made again, to be looked for.
     """
+    bundle = next_bundle(due, now=now, rules=rules)
+    return bundle or _next_backlog(destination, due, now=now, rules=rules, told_until=told_until)
+
+
+def next_bundle(due: Sequence[Delivery], *, now: datetime, rules: DeliveryRules) -> Bind | None:
+    """The digest of the bundle whose turn it is (a digest's time has come, or one poll found too many), or None.
+
+    Before it stand digests at most, which are bound already, and what has failed for so long that the next one, which
+    is then this digest, may pass it (R-20).
+    """
+    first = next((row for row in due if is_for_bundle(row) or not _may_be_passed(row, now=now, rules=rules)), None)
+    if first is None or not is_for_bundle(first):
+        return None
+    members = [row for row in due if _is_free(row) and row.bundle == first.bundle]
+    return bind(members[:DIGEST_MEMBERS], now=now)
+
+
+def _may_be_passed(row: Delivery, *, now: datetime, rules: DeliveryRules) -> bool:
+    first = row.first_try_at
+    return row.kind is DeliveryKind.DIGEST or (first is not None and now - first >= rules.head_of_line)
+
+
+def _next_backlog(
+    destination: Destination, due: Sequence[Delivery], *, now: datetime, rules: DeliveryRules, told_until: int
+) -> Bind | None:
     free = [row for row in due if _is_free(row)]
-    head = next((row for row in due if row.kind is not DeliveryKind.DIGEST), None)  # digests are bound already
-    if head is not None and is_for_bundle(head):
-        members = [row for row in free if row.bundle == head.bundle]
-        return bind(members[:DIGEST_MEMBERS], now=now)
     singles = [row for row in free if row.bundle is None and row.kind is DeliveryKind.ENTRY and not row.late]
     waited = due and now - min(row.due_at for row in due) >= rules.backlog_after
     blocked = bool(due) and due[0].state is DeliveryState.UNKNOWN
@@ -54,11 +74,14 @@ def next_binding(
     return None
 
 
-def may_bind(lane: Lane, *, now: datetime, rules: DeliveryRules) -> bool:
-    """Whether `next_binding` may have something to say, as far as a claim tells: its question reads the whole queue."""
+def may_bind(lane: Lane, *, now: datetime, rules: DeliveryRules, unproven: bool = False) -> bool:
+    """Whether there may be something to bind, as far as a claim tells: to know it, the whole queue must be read.
+
+    `unproven`: bundles alone are asked for.
+    """
     waited = lane.oldest_due_at is not None and now - lane.oldest_due_at >= rules.backlog_after
     crowded = lane.waiting > rules.max_new_single and (lane.destination.unwell_since is not None or waited)
-    return crowded or any(owed.delivery.bundle is not None for owed in lane.owed)
+    return (crowded and not unproven) or any(owed.delivery.bundle is not None for owed in lane.owed)
 
 
 def _up_to_a_digest(due: Sequence[Delivery], older: Sequence[Delivery]) -> list[Delivery]:

@@ -19,7 +19,7 @@ from bot.core.errors import (
     StoreError,
     StoreUnavailable,
 )
-from bot.core.lanes import is_for_bundle, is_unproven, may_bind, next_binding
+from bot.core.lanes import is_for_bundle, is_unproven, may_bind, next_binding, next_bundle
 from bot.core.model.delivery import (
     Dead,
     Delivery,
@@ -124,22 +124,22 @@ class Outbox:
         if await self._is_told(lane):
             return
         if is_unproven(lane, self.means.rules):
-            await self.means.pacer.wait(lane.destination.uid)
-            if not await self._deliver(lane, lane.owed[0], list(lane.owed[1:])):
+            queue = await self._bound(lane, unproven=True)
+            if not queue or not await self._deliver_next(lane, queue):
                 return
             lane = replace(lane, owed=await self._owed(lane.destination.uid), waiting=lane.waiting - 1)
             if await self._is_told(lane):  # what has come meanwhile
                 return
-        bound = await self._bind_digests(lane)
-        if bound is not lane and await self._is_told(bound):  # a digest, too, may have been
-            return
-        # A bundle behind other rows is bound when it has come to the head.
-        queue = [*takewhile(lambda one: not is_for_bundle(one.delivery), bound.owed)]
+        queue = await self._bound(lane)
         while queue and not self._stopping:
-            head = queue.pop(0)
-            await self.means.pacer.wait(lane.destination.uid)
-            if not await self._deliver(lane, head, queue) or head.delivery.state is DeliveryState.UNKNOWN:
+            looked = queue[0].delivery.state is DeliveryState.UNKNOWN
+            if not await self._deliver_next(lane, queue) or looked:
                 return  # what was found there is known to its edits at the next claim, not to those of this one
+
+    async def _deliver_next(self, lane: Lane, queue: list[Owed]) -> bool:
+        """Try the head of the queue, which is taken from it; True: go on with the next one."""
+        await self.means.pacer.wait(lane.destination.uid)
+        return await self._deliver(lane, queue.pop(0), queue)
 
     async def _is_told(self, lane: Lane) -> bool:
         """R-15; True: the queue is another one now, or must wait."""
@@ -160,21 +160,32 @@ class Outbox:
             rules=self.means.rules,
         )
 
-    async def _bind_digests(self, lane: Lane) -> Lane:
-        """Bind what must be bound before anything is sent; return the lane with what is owed now, or as it was."""
+    async def _bound(self, lane: Lane, *, unproven: bool = False) -> list[Owed]:
+        """Bind what must be bound before anything is sent; return what may be sent now, in order."""
+        uid = lane.destination.uid
+        if await self._bind_digests(lane, unproven=unproven):
+            lane = replace(lane, owed=await self._owed(uid))
+            if await self._is_told(lane):  # a digest, too, may have been
+                return []
+        # A bundle behind other rows is bound when its turn comes.
+        return [*takewhile(lambda one: not is_for_bundle(one.delivery), lane.owed)]
+
+    async def _bind_digests(self, lane: Lane, *, unproven: bool) -> bool:
         uid, epoch, is_bound = lane.destination.uid, lane.destination.epoch, False
-        told_until = 0 if self.doubt is None else self.doubt.told_until(uid)
-        if not told_until and not may_bind(lane, now=self._clock.now(), rules=self.means.rules):
-            return lane
+        rules, told_until = self.means.rules, 0 if self.doubt is None else self.doubt.told_until(lane.destination.uid)
+        if not told_until and not may_bind(lane, now=self._clock.now(), rules=rules, unproven=unproven):
+            return False
         while True:
             now = self._clock.now()
             due = await self._store.due_rows(uid, now=now)
-            step = next_binding(lane.destination, due, now=now, rules=self.means.rules, told_until=told_until)
+            if unproven:  # its backlog is bound when it is well again
+                step = next_bundle(due, now=now, rules=rules)
+            else:
+                step = next_binding(lane.destination, due, now=now, rules=rules, told_until=told_until)
             if step is None:
-                break
+                return is_bound
             is_bound = True
             await self._store.bind_digest(uid, epoch=epoch, digest=step.digest, members=step.members)
-        return replace(lane, owed=await self._owed(uid)) if is_bound else lane
 
     async def _owed(self, uid: DestinationUid) -> tuple[Owed, ...]:
         return tuple(await self._store.owed(uid, now=self._clock.now(), limit=LANE_ROWS))

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from bot.core.lanes import DIGEST_MEMBERS, next_binding
+from bot.core.lanes import DIGEST_MEMBERS, next_binding, next_bundle
 from bot.core.model.delivery import Delivery, DeliveryKind, DeliveryState, Destination, Options
 from bot.core.model.route import DestinationUid
 from bot.core.settle import DeliveryRules
@@ -79,6 +79,15 @@ def test_a_long_bundle_makes_as_many_digests_as_it_needs() -> None:
 
 def test_a_bundle_behind_other_messages_waits_for_its_turn() -> None:
     assert next_binding(WELL, [*rows(2), *rows(5, bundle="flood", first=3)], now=NOW, rules=RULES) is None
+
+
+def test_a_bundle_behind_what_may_be_passed_is_bound_for_it_is_the_next_one() -> None:
+    head, *rest = [*rows(1), *rows(5, bundle="flood", first=2)]
+    for first_try_at, members in ((NOW - RULES.head_of_line, (2, 3, 4, 5, 6)), (NOW, None)):
+        due = [replace(head, attempts=1, first_try_at=first_try_at), *rest]
+        step = next_bundle(due, now=NOW, rules=RULES)
+        assert (step and step.members) == members
+        assert step == next_binding(WELL, due, now=NOW, rules=RULES)
 
 
 def test_a_backlog_digest_takes_nothing_that_stands_behind_another_digest() -> None:

@@ -199,3 +199,32 @@ async def test_a_lane_that_fails_by_a_fault_of_ours_is_left_alone_for_two_minute
     flow.outbox.means = sound
     await flow.run(2 * MINUTE)
     assert flow.slack.titles() == ["post 2"]
+
+
+# Of thirteen posts at once, the oldest three come in a digest.
+FLOOD = [f"flood {number}" for number in range(13)]
+TOLD = [", ".join(FLOOD[:3]), *FLOOD[3:]]
+
+
+@flows
+async def test_a_flood_directly_behind_a_head_that_fails_alone_passes_it_as_the_digest_it_is(flow: Flow) -> None:
+    page = await flow.follow()
+    refused = Deferred("cannot take this one")
+    flow.slack.verdict = lambda uid, titles, plain: refused if titles == ("post 1",) else None
+    await flow.publish(page, "post 1")
+    await flow.publish(page, *FLOOD)
+    await flow.run(2 * HOUR)
+    assert flow.slack.titles() == TOLD
+
+
+@flows
+async def test_no_post_of_a_floods_digest_is_tried_by_itself_on_an_unwell_destination(flow: Flow) -> None:
+    """Stored, and answered with an error, it would be told again by the digest."""
+    page = await flow.follow()
+    heals_at = flow.loop.elapsed + HOUR
+    flow.slack.verdict = lambda uid, titles, plain: Deferred("refused") if flow.loop.elapsed < heals_at else None
+    await flow.publish(page, "post 1")
+    await flow.publish(page, *FLOOD)
+    await flow.run(3 * HOUR)
+    assert flow.slack.titles() == ["post 1", *TOLD]
+    assert not {each.titles for each in flow.slack.tried} & {(title,) for title in FLOOD[:3]}
