@@ -6,7 +6,7 @@ from datetime import datetime
 from itertools import dropwhile, takewhile
 
 from bot.core.delivery_id import idem
-from bot.core.model.delivery import Delivery, DeliveryKind, DeliveryState, Destination, Lane, Options
+from bot.core.model.delivery import WITHOUT_HISTORY, Delivery, DeliveryKind, DeliveryState, Destination, Lane, Options
 from bot.core.settle import DeliveryRules
 
 DIGEST_MEMBERS = 50  # a line each is what fits the narrowest service; a longer backlog makes a second digest
@@ -31,7 +31,7 @@ def next_binding(
     """The digest to make before anything is sent, or None.
 
     `due` holds every due row of the destination, in order. Two causes: a bundle's turn has come, or a backlog has built
-    up while the destination was unwell or we were away (R-21). What has been tried with unknown outcome is never bound.
+    up while the destination was unwell or we were away (R-21). What may have arrived already is never bound.
 
     A third one: the row at `told_until` was told in a life that this state has forgotten. What stands before it was
     told before it, then, and not singly: the digest that it was in must be made again, to be looked for.
@@ -61,15 +61,14 @@ def _may_be_passed(row: Delivery, *, now: datetime, rules: DeliveryRules) -> boo
 def _next_backlog(
     destination: Destination, due: Sequence[Delivery], *, now: datetime, rules: DeliveryRules, told_until: int
 ) -> Bind | None:
-    free = [row for row in due if _is_free(row)]
-    singles = [row for row in free if row.bundle is None and row.kind is DeliveryKind.ENTRY and not row.late]
+    singles = [row for row in due if _is_free(row) and not row.late and not _goes_by_itself(row)]
     waited = due and now - min(row.due_at for row in due) >= rules.backlog_after
     blocked = bool(due) and due[0].state is DeliveryState.UNKNOWN
     passed = [row for row in singles if row.seq < told_until]
     if not blocked and passed:
-        return bind(_up_to_a_digest(due, passed)[:DIGEST_MEMBERS], now=now, heading="While away")
+        return bind(_in_a_row(due, passed)[:DIGEST_MEMBERS], now=now, heading="While away")
     if not blocked and len(singles) > rules.max_new_single and (destination.unwell_since is not None or waited):
-        older = _up_to_a_digest(due, singles[: -rules.max_new_single])
+        older = _in_a_row(due, singles[: -rules.max_new_single])
         return bind(older[:DIGEST_MEMBERS], now=now, heading="While away")
     return None
 
@@ -84,12 +83,20 @@ def may_bind(lane: Lane, *, now: datetime, rules: DeliveryRules, unproven: bool 
     return (crowded and not unproven) or any(owed.delivery.bundle is not None for owed in lane.owed)
 
 
-def _up_to_a_digest(due: Sequence[Delivery], older: Sequence[Delivery]) -> list[Delivery]:
-    """As much of `older` as stands before another digest, made or still to be made: none may pass that."""
+def _in_a_row(due: Sequence[Delivery], older: Sequence[Delivery]) -> list[Delivery]:
+    """As much of `older` as stands before the next one that goes by itself: none may pass that."""
     wanted = {row.id for row in older}
     rest = dropwhile(lambda row: row.id not in wanted, due)
-    run = takewhile(lambda row: row.kind is not DeliveryKind.DIGEST and not is_for_bundle(row), rest)
-    return [row for row in run if row.id in wanted]
+    return [row for row in takewhile(lambda row: not _goes_by_itself(row), rest) if row.id in wanted]
+
+
+def _goes_by_itself(row: Delivery) -> bool:
+    """Whether no digest of a backlog may hold a row: one of another digest, or one that may have arrived already.
+
+    Where nobody can look for that, only its own id tells a mail server that it has it.
+    """
+    may_be_there = row.attempts > 0 and not row.late and row.destination.partition(":")[0] in WITHOUT_HISTORY
+    return may_be_there or row.kind is DeliveryKind.DIGEST or is_for_bundle(row)
 
 
 def is_unproven(lane: Lane, rules: DeliveryRules) -> bool:

@@ -45,6 +45,23 @@ def test_after_an_outage_the_older_ones_become_one_digest_and_the_newest_ten_sta
     assert step.digest.options.mentions == ("<@U1>", "<@U2>", "<@U3>", "<@U4>")
 
 
+def test_what_was_tried_where_nobody_can_look_goes_again_by_itself_and_in_its_place() -> None:
+    """A digest has another Message-ID: no mail server would know the second copy in it."""
+    mails = [replace(row, destination=DestinationUid("email:a@b.example")) for row in rows(16)]
+    mails[0], mails[3] = replace(mails[0], attempts=3), replace(mails[3], attempts=1)
+    step = next_binding(UNWELL, mails, now=NOW, rules=RULES)
+    assert step is not None
+    assert step.members == (2, 3)
+    rest = next_binding(UNWELL, mails[3:], now=NOW, rules=RULES)
+    assert rest is not None
+    assert rest.members == (5, 6)
+    posts = rows(16)
+    posts[0] = replace(posts[0], attempts=3)
+    slack = next_binding(UNWELL, posts, now=NOW, rules=RULES)
+    assert slack is not None
+    assert slack.members == (1, 2, 3, 4, 5, 6)
+
+
 def test_what_stands_before_something_told_was_told_in_a_digest_that_can_be_made_again() -> None:
     step = next_binding(WELL, rows(9), now=NOW, rules=RULES, told_until=7)
     assert step is not None
