@@ -1,6 +1,7 @@
 """What the store answers besides its port: for chat, the pages, the commands and the upkeep."""
 
 import asyncio
+import os
 import secrets
 import sqlite3
 from collections.abc import Mapping, Sequence
@@ -227,9 +228,10 @@ def _integrity(tx: Tx) -> Sequence[str]:
 
 def _copy(source: Path, target: Path) -> None:
     """Under another name first: a copy that was cut short must not look like a backup."""
-    if target.resolve() == source.resolve():
-        raise UsageError(f"{target} is the state itself; name another file for the backup")
     part = target.parent / f"{target.name}.part"
+    in_use = [f"{source}{end}" for end in ("", "-wal", "-shm", "-journal", ".lock", ".exists")]
+    if os.path.realpath(target) in in_use or os.path.realpath(part) in in_use:
+        raise UsageError(f"{target} is the state itself; name another file for the backup")
     try:
         # What is renamed over a device or a pipe takes it away from everybody else.
         if target.exists() and not target.is_file():

@@ -1,6 +1,7 @@
 """Opening a SQLite state: what must be true of the file before anything is read from it or written to it."""
 
 import logging
+import os
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ def open_sqlite(path: Path, *, exclusive: bool) -> Opened:
 
     Raises StoreHeld, StoreUnusable, StoreUnavailable. Blocks: call it in a thread.
     """
+    path = Path(os.path.realpath(path))  # one file under two names is still one, and has one lock
     _make_folder(path)
     lock = InstanceLock(path) if exclusive else None
     try:
@@ -186,7 +188,7 @@ def _explain(engine: SqliteEngine, error: sqlite3.Error) -> StoreError:
 
 def _warn_of_network(path: Path) -> None:
     try:
-        kind = file_system_of(path.resolve(), MOUNTS.read_text())
+        kind = file_system_of(path, MOUNTS.read_text())
     except OSError:
         return
     if kind.startswith(NETWORK):

@@ -58,6 +58,17 @@ async def test_a_second_holder_is_told_who_holds_the_lock_and_readers_come_in(pa
     assert len(await reader.feeds()) == 1
     await reader.close(now=NOW)
     await store.close(now=NOW)
+
+
+async def test_one_file_under_two_names_has_one_holder(path: Path, tmp_path: Path) -> None:
+    store = await opened(path)
+    (tmp_path / "elsewhere").mkdir()
+    link = tmp_path / "elsewhere" / "other.db"
+    link.symlink_to(path)
+    with pytest.raises(StoreHeld, match=r"bell\.db\.lock is held by process \d+"):
+        await opened(link)
+    await store.close(now=NOW)
+    assert [each.name for each in link.parent.iterdir()] == ["other.db"]
     again = await opened(path)
     assert again.was_clean
     assert again.last_write == NOW
@@ -203,8 +214,10 @@ async def test_a_backup_is_whole_while_others_write(path: Path, tmp_path: Path) 
     await announced(store, new(entry(1), X))
     target = tmp_path / "copy.db"
     await asyncio.gather(store.backup(target), *(store.put_meta(str(n), "x") for n in range(50)))
-    with pytest.raises(UsageError, match="the state itself"):
-        await store.backup(path)
+    (tmp_path / "link").symlink_to(path)
+    for itself in ("bell.db", "bell.db-wal", "bell.db-shm", "bell.db.lock", "bell.db.exists", "link"):
+        with pytest.raises(UsageError, match="the state itself"):
+            await store.backup(tmp_path / itself)
     await store.close(now=NOW)
     copy = await opened(target)
     assert not copy.was_clean
