@@ -79,19 +79,21 @@ class LeaseLost(StoreError):
 
 
 class NotifyError(FeedbellError):
-    """An attempt to deliver failed; the subclass says what is known."""
+    """An attempt to deliver failed; the subclass says what is known. `retry_after` is what the service asked for."""
+
+    def __init__(self, reason: str, *, retry_after: timedelta | None = None) -> None:
+        super().__init__(reason)
+        self.retry_after = retry_after
 
 
 class Deferred(NotifyError):
     """Surely not sent, and worth another try: a rate limit, a refused connection, a 4xx of SMTP.
 
-    `retry_after` is what the service asked for. `throttled` marks a rate limit, which says nothing
-    about the destination's health (R-18: 429 does not count).
+    `throttled` marks a rate limit, which says nothing about the destination's health (R-18: 429 does not count).
     """
 
     def __init__(self, reason: str, *, retry_after: timedelta | None = None, throttled: bool = False) -> None:
-        super().__init__(reason)
-        self.retry_after = retry_after
+        super().__init__(reason, retry_after=retry_after)
         self.throttled = throttled
 
 
@@ -120,10 +122,6 @@ class OutcomeUnknown(NotifyError):
 
 class LookupUnavailable(NotifyError):
     """The look-up itself failed (down, 429): nothing is known yet; look again later."""
-
-    def __init__(self, reason: str, *, retry_after: timedelta | None = None) -> None:
-        super().__init__(reason)
-        self.retry_after = retry_after
 
 
 class LookupImpossible(NotifyError):

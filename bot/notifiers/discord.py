@@ -4,7 +4,8 @@ discord.py's own client retries behind our back, webhooks even without a nonce (
 """
 
 import re
-from collections.abc import Collection, Mapping, Set
+from collections.abc import Collection, Iterator, Mapping, Set
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from urllib.parse import quote
 
@@ -16,19 +17,13 @@ from bot.core.errors import (
     LookupImpossible,
     LookupUnavailable,
     MessageRejected,
-    NotifyError,
     OutcomeUnknown,
 )
 from bot.core.model.delivery import WITHOUT_HISTORY, Destination, Probe, Receipt
 from bot.core.model.message import Message, Payload
 from bot.notifiers import discord_layout
 from bot.notifiers.discord_api import DiscordApi, Refused, Strikes
-from bot.notifiers.discord_errors import (
-    UNKNOWN_MESSAGE,
-    code_of,
-    to_error,
-    to_lookup_error,
-)
+from bot.notifiers.discord_errors import UNKNOWN_MESSAGE, code_of, to_lookup_error
 from bot.notifiers.discord_permissions import BITS, is_direct, is_forum, is_thread, missing, permissions_of
 from bot.notifiers.http import Answer
 from bot.ports import Clock, Payloads
@@ -75,7 +70,7 @@ class DiscordNotifier:
         except Refused as refused:
             if code_of(refused.answer) == UNKNOWN_MESSAGE:  # the nonce's message was stored, and deleted since
                 return Receipt(remote_id=channel)
-            raise to_error(refused.answer, now=self._api.now) from None
+            raise refused.error from None
         return _receipt(answer, channel)
 
     async def edit(self, destination: Destination, payload: Payload, remote_ref: str) -> Receipt:
@@ -84,7 +79,7 @@ class DiscordNotifier:
         try:
             return _receipt(await self._api.ask("PATCH", url, payload=_changed(payload)), channel)
         except Refused as refused:
-            raise to_error(refused.answer, now=self._api.now) from None
+            raise refused.error from None
 
     async def find(self, destination: Destination, payload: Payload, key: str, since: datetime) -> Receipt | None:
         async def payloads() -> Mapping[str, Payload]:
@@ -100,18 +95,13 @@ class DiscordNotifier:
             channel = await self._id(destination)
             return await self._search(channel, await payloads(), snowflake(since - MARGIN))
         except Refused as refused:
-            raise to_lookup_error(refused.answer, now=self._api.now) from None
+            raise to_lookup_error(refused.error, refused.answer) from None
         except (Deferred, OutcomeUnknown) as error:
-            asked = error.retry_after if isinstance(error, Deferred) else None
-            raise LookupUnavailable(str(error), retry_after=asked) from None
+            raise LookupUnavailable(str(error), retry_after=error.retry_after) from None
 
     async def probe(self, destination: Destination) -> Probe:
-        try:
+        with _nothing_sent():
             return await self._look(destination)
-        except Refused as refused:
-            raise _not_sent(to_error(refused.answer, now=self._api.now)) from None
-        except OutcomeUnknown as error:
-            raise _not_sent(error) from None
 
     async def _look(self, destination: Destination) -> Probe:
         id = await self._id(destination)
@@ -188,13 +178,8 @@ class DiscordNotifier:
         return self._me or ""
 
     async def _before_sending(self, destination: Destination) -> str:
-        """Return the channel's id. Whatever goes wrong here, no message has left yet."""
-        try:
+        with _nothing_sent():
             return await self._id(destination)
-        except Refused as refused:
-            raise _not_sent(to_error(refused.answer, now=self._api.now)) from None
-        except OutcomeUnknown as error:
-            raise _not_sent(error) from None
 
     async def _id(self, destination: Destination) -> str:
         scheme, _, address = destination.uid.partition(":")
@@ -229,7 +214,7 @@ class DiscordWebhookNotifier:
             # Without `wait` there is no id in the answer, and so no edit later.
             answer = await self._api.post(url, payload, bucket=url, params={"wait": "true"})
         except Refused as refused:
-            raise self._error(refused) from None
+            raise refused.error from None
         return Receipt(remote_ref=_string(answer.json, "id"))
 
     async def edit(self, destination: Destination, payload: Payload, remote_ref: str) -> Receipt:
@@ -237,18 +222,14 @@ class DiscordWebhookNotifier:
         try:
             return Receipt(remote_ref=_string((await self._api.ask("PATCH", url, payload=payload)).json, "id"))
         except Refused as refused:
-            raise self._error(refused) from None
+            raise refused.error from None
 
     async def find(self, destination: Destination, payload: Payload, key: str, since: datetime) -> Receipt | None:
         raise LookupImpossible(WITHOUT_HISTORY["discord-webhook"])
 
     async def probe(self, destination: Destination) -> Probe:
-        try:
+        with _nothing_sent():
             shown = (await self._api.ask("GET", self._url(destination))).json
-        except Refused as refused:
-            raise _not_sent(self._error(refused)) from None
-        except OutcomeUnknown as error:
-            raise _not_sent(error) from None
         return Probe(why_not=WITHOUT_HISTORY["discord-webhook"], name=_string(shown, "name"))
 
     def _url(self, destination: Destination) -> str:
@@ -256,11 +237,6 @@ class DiscordWebhookNotifier:
         if url is None:
             raise DestinationDown(f"no URL is set for {destination.uid}")
         return url.rstrip("/")
-
-    def _error(self, refused: Refused) -> NotifyError:
-        error = to_error(refused.answer, now=self._api.now)
-        # A webhook is no account: its 401 says nothing about others.
-        return DestinationDown(str(error)) if isinstance(error, DestinationDown) else error
 
 
 def snowflake(at: datetime) -> int:
@@ -319,8 +295,14 @@ def _receipt(answer: Answer, channel: str) -> Receipt:
     return Receipt(remote_ref=ref, remote_id=channel)
 
 
-def _not_sent(error: NotifyError) -> NotifyError:
-    return Deferred(str(error)) if isinstance(error, OutcomeUnknown | MessageRejected) else error
+@contextmanager
+def _nothing_sent() -> Iterator[None]:
+    """Whatever goes wrong inside, no message has left yet."""
+    try:
+        yield
+    except (Refused, OutcomeUnknown) as failed:
+        error = failed.error if isinstance(failed, Refused) else failed
+        raise Deferred(str(error)) if isinstance(error, OutcomeUnknown | MessageRejected) else error from None
 
 
 def _number(value: object, name: str) -> int:

@@ -3,13 +3,13 @@
 from collections import deque
 from collections.abc import Mapping
 from contextlib import nullcontext
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import aiohttp
 
-from bot.core.errors import Deferred
+from bot.core.errors import Deferred, DestinationDown, NotifyError
 from bot.core.model.message import Payload
-from bot.notifiers.discord_errors import asked_wait, is_invalid_request
+from bot.notifiers.discord_errors import asked_wait, is_invalid_request, to_error
 from bot.notifiers.http import Answer, ask
 from bot.notifiers.token import TokenGate
 from bot.ports import Clock
@@ -20,11 +20,12 @@ INVALID_WINDOW = timedelta(minutes=10)
 
 
 class Refused(Exception):
-    """An answer that is no success."""
+    """An answer that is no success, and what it means for a message."""
 
-    def __init__(self, answer: Answer) -> None:
-        super().__init__(str(answer.status))
+    def __init__(self, answer: Answer, error: NotifyError) -> None:
+        super().__init__(str(error))
         self.answer = answer
+        self.error = error
 
 
 class Strikes:
@@ -59,10 +60,6 @@ class DiscordApi:
         # A webhook's address is its own proof: that one is refused says nothing about others.
         self._gate = TokenGate(clock) if "Authorization" in headers else None
 
-    @property
-    def now(self) -> datetime:
-        return self._clock.now()
-
     async def ask(
         self, method: str, url: str, *, payload: Payload | None = None, params: Mapping[str, str] | None = None
     ) -> Answer:
@@ -76,7 +73,7 @@ class DiscordApi:
         if is_invalid_request(answer):
             self._strikes.add(self._clock.monotonic())
         if not 200 <= answer.status < 300:
-            raise Refused(answer)
+            raise Refused(answer, self._meant(answer))
         return answer
 
     async def post(self, url: str, payload: Payload, *, bucket: str, params: Mapping[str, str] | None = None) -> Answer:
@@ -87,11 +84,17 @@ class DiscordApi:
         if left > timedelta(0):
             await self._clock.sleep(left)
         answer = await self.ask("POST", url, payload=payload, params=params)
-        if wait := asked_wait(answer, now=self.now):
+        if wait := asked_wait(answer, now=self._clock.now()):
             self._empty_until[bucket] = self._clock.monotonic() + wait.total_seconds()
         else:
             self._empty_until.pop(bucket, None)
         return answer
+
+    def _meant(self, answer: Answer) -> NotifyError:
+        error = to_error(answer, now=self._clock.now())
+        # A webhook is no account: its 401 says nothing about others.
+        is_alone = self._gate is None and isinstance(error, DestinationDown)
+        return DestinationDown(str(error)) if is_alone else error
 
     def _learn(self, answer: Answer) -> None:
         if self._gate is None:

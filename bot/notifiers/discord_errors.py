@@ -62,12 +62,11 @@ def to_error(answer: Answer, *, now: datetime) -> NotifyError:
     return _by_status(answer.status, code)
 
 
-def to_lookup_error(answer: Answer, *, now: datetime) -> NotifyError:
-    """Say what it means that the history could not be read."""
-    error = to_error(answer, now=now)
+def to_lookup_error(error: NotifyError, answer: Answer) -> NotifyError:
+    """Turn a failed look into the history into what it means: never, or not now."""
     if code_of(answer) in _NO_HISTORY or answer.status == 403:
         return LookupImpossible(f"the bot may not read the channel's history: {error}")
-    return LookupUnavailable(str(error), retry_after=error.retry_after if isinstance(error, Deferred) else None)
+    return LookupUnavailable(str(error), retry_after=error.retry_after)
 
 
 def is_invalid_request(answer: Answer) -> bool:

@@ -5,7 +5,8 @@ connection (performance.md; decision 3). slack_sdk's models judge the payloads i
 """
 
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Iterator, Mapping, Set
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 import aiohttp
@@ -103,27 +104,17 @@ class SlackNotifier:
         except _Failed as failed:
             raise to_lookup_error(failed.error, failed.answer) from None
         except (Deferred, OutcomeUnknown) as error:
-            asked = error.retry_after if isinstance(error, Deferred) else None
-            raise LookupUnavailable(str(error), retry_after=asked) from None
+            raise LookupUnavailable(str(error), retry_after=error.retry_after) from None
         except DestinationDown as error:
             raise LookupImpossible(str(error)) from None
 
     async def probe(self, destination: Destination) -> Probe:
-        try:
+        with _nothing_sent():
             return await self._look(destination)
-        except _Failed as failed:
-            raise _not_sent(failed.error) from None
-        except OutcomeUnknown as error:
-            raise _not_sent(error) from None
 
     async def _before_sending(self, destination: Destination) -> str:
-        """Return the channel's id. Whatever goes wrong here, no message has left yet."""
-        try:
+        with _nothing_sent():
             return await self._id(destination)
-        except _Failed as failed:
-            raise _not_sent(failed.error) from None
-        except OutcomeUnknown as error:
-            raise _not_sent(error) from None
 
     async def _look(self, destination: Destination) -> Probe:
         address = destination.remote_id or _address(destination)
@@ -295,8 +286,14 @@ class SlackWebhookNotifier:
         return Probe(why_not=WITHOUT_HISTORY["slack-webhook"])
 
 
-def _not_sent(error: NotifyError) -> NotifyError:
-    return Deferred(str(error)) if isinstance(error, OutcomeUnknown) else error
+@contextmanager
+def _nothing_sent() -> Iterator[None]:
+    """Whatever goes wrong inside, no message has left yet."""
+    try:
+        yield
+    except (_Failed, OutcomeUnknown) as failed:
+        error = failed.error if isinstance(failed, _Failed) else failed
+        raise Deferred(str(error)) if isinstance(error, OutcomeUnknown) else error from None
 
 
 def _address(destination: Destination) -> str:

@@ -106,7 +106,7 @@ def to_lookup_error(error: NotifyError, answer: object) -> NotifyError:
     word = error_word(answer)
     if word in NO_HISTORY:
         return LookupImpossible(why_no_history(answer))
-    return LookupUnavailable(str(error), retry_after=error.retry_after if isinstance(error, Deferred) else None)
+    return LookupUnavailable(str(error), retry_after=error.retry_after)
 
 
 def why_no_history(answer: object) -> str:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 
-from bot.core.errors import Deferred, LookupImpossible, LookupUnavailable, NotifyError
+from bot.core.errors import LookupImpossible, NotifyError
 from bot.core.model.delivery import (
     DeliveryKind,
     DeliveryState,
@@ -102,8 +102,7 @@ class Doubt:
         self, destination: Destination, error: NotifyError, *, now: datetime, roll: float, rules: DeliveryRules
     ) -> datetime:
         """Later each time. Who says when to come again has answered: that is no failed look (Slack: 50 a minute)."""
-        failed = self._failures[destination.uid]
-        asked = error.retry_after if isinstance(error, Deferred | LookupUnavailable) else None
+        failed, asked = self._failures[destination.uid], error.retry_after
         if asked is not None:
             del self._failures[destination.uid]
         wait = retry_delay(max(destination.failures, failed - 1), roll=roll, asked=asked, rules=rules)

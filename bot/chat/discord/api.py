@@ -123,5 +123,5 @@ def _object(answer: Answer) -> Mapping[str, object]:
 
 def asked_wait(error: Exception) -> timedelta:
     """Return how long Discord wants to be left alone after this; nothing where it doesn't say."""
-    asked = error.retry_after if isinstance(error, Deferred) else None
+    asked = error.retry_after if isinstance(error, NotifyError) else None
     return min(asked, KEPT) if asked is not None else timedelta(0)
