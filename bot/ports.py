@@ -10,7 +10,6 @@ from bot.core.model.delivery import (
     Delivery,
     Destination,
     Lane,
-    Options,
     Owed,
     Probe,
     Receipt,
@@ -207,15 +206,3 @@ class Store(Protocol):
 
 
 WakeUp = Callable[[], None]  # tells the loops that something may be due now
-
-__all__ = [
-    "Attempt",
-    "Clock",
-    "Fetcher",
-    "History",
-    "Notifier",
-    "Options",
-    "Parser",
-    "Store",
-    "WakeUp",
-]

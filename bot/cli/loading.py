@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,10 +24,11 @@ def config_option(function: Command) -> Command:
     )
 
 
-def config_path(config: str | None, environ: Mapping[str, str] | None = None) -> Path:
+def config_path(config: str | None) -> Path:
+    """The file that `--config` names, else the one of the environment, else config.toml in this folder."""
     context = click.get_current_context(silent=True)
     given = config or (context.find_root().params.get("config") if context is not None else None)
-    return Path(given or (environ or os.environ).get("FEEDBELL_CONFIG") or "config.toml")
+    return Path(given or os.environ.get("FEEDBELL_CONFIG") or "config.toml")
 
 
 def settings_of(config: str | None, *, with_secrets: bool = False) -> Settings:

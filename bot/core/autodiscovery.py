@@ -30,11 +30,10 @@ _USUAL = ("index.xml", "feed.xml", "atom.xml", "rss.xml", "feed/", "rss", "feed.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedLink:
-    """A feed that a page names; `type` is empty where only the address or the words say so."""
+    """A feed that a page names; `title` is how the page calls it."""
 
     url: str
     title: str = ""
-    type: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,7 @@ class _Tag:
     after: str  # the beginning of what follows, up to the next tag
 
 
-def find_feeds(page: bytes | str, url: str) -> tuple[FeedLink, ...]:
+def find_feeds(page: bytes, url: str) -> tuple[FeedLink, ...]:
     """Return the feeds of the page at `url`, the likeliest first.
 
     What the page declares (`<link rel="alternate">`) comes before links that look like a feed, feeds of comments
@@ -82,7 +81,7 @@ def _declared(tag: _Tag, base: str) -> FeedLink | None:
     ):
         return None
     url = http_url(href, base)
-    return FeedLink(url=url, title=title, type=kind) if url else None
+    return FeedLink(url=url, title=title) if url else None
 
 
 def _linked(tag: _Tag, base: str) -> FeedLink | None:
@@ -94,7 +93,7 @@ def _linked(tag: _Tag, base: str) -> FeedLink | None:
     url = http_url(href, base)
     if url is None or url.partition("#")[0] == base.partition("#")[0]:
         return None
-    return FeedLink(url=url, title=words, type=kind if kind in _FEED_TYPES else "")
+    return FeedLink(url=url, title=words)
 
 
 def _tags(page: str) -> Iterator[_Tag]:
@@ -127,9 +126,7 @@ def _visible(page: str) -> str:
     return page
 
 
-def _decoded(page: bytes | str) -> str:
-    if isinstance(page, str):
-        return page
+def _decoded(page: bytes) -> str:
     declared = _CHARSET.search(page[:4096])
     for charset in ("utf-8", declared[1].decode() if declared else "utf-8"):
         try:

@@ -65,11 +65,10 @@ Expression: TypeAlias = Phrase | Not | Both | Either
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """Whether a route wants an entry. `reason` is for `why`; `rule` names the key that refused it."""
+    """Whether a route wants an entry. `reason` is for `why`."""
 
     wanted: bool
     reason: str
-    rule: str | None = None
 
 
 def judge(route: Route, entry: Entry, feed: Feed, *, now: datetime) -> Verdict:
@@ -78,16 +77,15 @@ def judge(route: Route, entry: Entry, feed: Feed, *, now: datetime) -> Verdict:
     Its age for `max_age` is the one it had when it was first seen, so that `why` and `replay` say later what was
     said then. Raises MatchError where the configuration was never checked.
     """
-    for rule, refusal in (
-        ("feeds", _wrong_feed(route, feed)),
-        ("not_tags", _unwanted_tag(route, entry)),
-        ("tags", _no_tag(route, entry)),
-        ("match", _no_match(route, entry)),
-        ("max_age", _too_old(route, entry, now)),
-    ):
-        if refusal is not None:
-            return Verdict(wanted=False, reason=refusal, rule=rule)
-    return Verdict(wanted=True, reason=_wanted_for(route, entry))
+    refusals = (
+        _wrong_feed(route, feed),
+        _unwanted_tag(route, entry),
+        _no_tag(route, entry),
+        _no_match(route, entry),
+        _too_old(route, entry, now),
+    )
+    refusal = next((one for one in refusals if one is not None), None)
+    return Verdict(wanted=refusal is None, reason=refusal or _wanted_for(route, entry))
 
 
 def parse_match(expression: str) -> Expression:

@@ -188,8 +188,7 @@ def _links_shared(entries: Iterable[ParsedEntry]) -> bool:
         if not entry.link:
             continue
         rest = (entry.guid, entry.title)
-        first = seen.setdefault(canonical_url(entry.link), rest)
-        if first[0] != rest[0] or first != rest:
+        if seen.setdefault(canonical_url(entry.link), rest) != rest:
             return True
     return False
 

@@ -61,7 +61,6 @@ def config_block(
     fetched: Fetched,
     *,
     url: str,
-    to: str = "slack:#news",
     taken: Collection[str] = (),
     allow_private: Sequence[str] = (),
 ) -> str:
@@ -79,7 +78,7 @@ def config_block(
     if allow_private:
         networks = ", ".join(_quoted(network) for network in allow_private)
         lines[0] += f"allow_private = [{networks}]\n"
-    lines += ["[[routes]]", f"to = {_quoted(to)}", f"feeds = [{_quoted(feed_id)}]"]
+    lines += ["[[routes]]", 'to = "slack:#news"', f"feeds = [{_quoted(feed_id)}]"]
     if tags := _tags(items, section):
         chosen = ", ".join(_quoted(tag) for tag in tags[:MAX_TAGS_SHOWN])
         lines.append(f"# tags = [{chosen}]  # only entries with one of these")
@@ -227,12 +226,11 @@ def _texts(items: Sequence[ParsedEntry]) -> Iterator[Finding]:
 
 
 def _caching(parsed: ParsedFeed, fetched: Fetched) -> Iterator[Finding]:
-    has_validators = fetched.validators.etag is not None or fetched.validators.last_modified is not None
-    names = [name for name in ("etag", "last_modified") if getattr(fetched.validators, name) is not None]
-    interval = poll_interval(Feed(id=FeedId("feed"), url=fetched.url), has_validators=has_validators)
-    if has_validators:
-        sent = " and ".join("ETag" if name == "etag" else "Last-Modified" for name in names)
-        words = f"{sent}: a poll without news costs next to nothing; every {_length(interval)} is fine"
+    validators = (("ETag", fetched.validators.etag), ("Last-Modified", fetched.validators.last_modified))
+    sent = [name for name, value in validators if value is not None]
+    interval = poll_interval(Feed(id=FeedId("feed"), url=fetched.url), has_validators=bool(sent))
+    if sent:
+        words = f"{' and '.join(sent)}: a poll without news costs next to nothing; every {_length(interval)} is fine"
         yield Finding(topic="caching", level=Level.GOOD, words=words)
     else:
         words = f"neither ETag nor Last-Modified: each poll fetches it whole, so at most once in {_length(interval)}"

@@ -57,12 +57,12 @@ def parse_opml(source: bytes) -> OpmlList:
     return OpmlList(feeds=tuple(reader.feeds.values()), skipped=tuple(reader.skipped))
 
 
-def to_opml(feeds: Iterable[tuple[Feed, str, str | None]], *, title: str = "feedbell") -> str:
+def to_opml(feeds: Iterable[tuple[Feed, str, str | None]]) -> str:
     """Write a list of (feed, its title, its site). No credentials or headers: lists are passed around."""
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
         '<opml version="2.0">',
-        f"  <head><title>{_text(title)}</title></head>",
+        "  <head><title>feedbell</title></head>",
         "  <body>",
     ]
     for feed, name, site_url in feeds:
@@ -130,7 +130,3 @@ class _Reader:
 
 def _refuse_entities(*_declaration: object) -> None:
     raise UsageError("the file declares XML entities, which no list of feeds needs; remove its <!DOCTYPE> block")
-
-
-def _text(raw: str) -> str:
-    return one_line(raw).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,7 +1,7 @@
 """Entries become messages: what a reader sees, before any platform's syntax."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
 
 from bot.core.model.delivery import Delivery, DeliveryKind, Owed
@@ -78,8 +78,6 @@ def render_list(
     now: datetime,
     heading: str | None = None,
     words: str = "",
-    more: int = 0,
-    more_url: str | None = None,
 ) -> Message:
     """Return an answer in chat or on a terminal: `entries` in the order given, one of them in full."""
     body = BODY if len(entries) == 1 else LISTED_BODY
@@ -91,8 +89,6 @@ def render_list(
         sections=(Section(heading="", cards=cards),) if cards else (),
         heading=heading,
         blocks=_paragraphs(words),
-        more=more,
-        more_url=more_url,
         entry_ids=tuple(entry.key.hex() for entry in entries),
         records=tuple(entry_record(entry) for entry in entries),
     )
@@ -180,21 +176,17 @@ def block_lines(blocks: Sequence[Block]) -> list[str]:
     return lines
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Shared:
     """What the route and the operator say about a message, beside its rows."""
 
-    __slots__ = ("more_url", "template", "timezone", "unsubscribe_url")
+    timezone: tzinfo
+    unsubscribe_url: str | None
+    more_url: str | None
+    template: Template | None
 
-    def __init__(
-        self, *, timezone: tzinfo, unsubscribe_url: str | None, more_url: str | None, template: Template | None
-    ) -> None:
-        self.timezone = timezone
-        self.unsubscribe_url = unsubscribe_url
-        self.more_url = more_url
-        self.template = template
-
-    def card(self, entry: Entry, delivery: Delivery, *, body: int = BODY, note: str | None = None) -> Card:
-        card = card_of(entry, timezone=self.timezone, body=body, note=note)
+    def card(self, entry: Entry, delivery: Delivery, *, note: str | None) -> Card:
+        card = card_of(entry, timezone=self.timezone, note=note)
         if not delivery.options.image:
             card = replace(card, image=None)
         return replace(card, custom=self.template(entry, card) or None) if self.template else card

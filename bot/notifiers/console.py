@@ -9,7 +9,7 @@ from bot.core.model.delivery import WITHOUT_HISTORY, Destination, Probe, Receipt
 from bot.core.model.message import Card, Message, Payload
 from bot.core.render import block_lines
 from bot.core.text.graphemes import cut
-from bot.notifiers.fit import link_below, meta_line, more_words, plain_text, shown_title, written_out
+from bot.notifiers.fit import link_below, meta_line, plain_text, shown_title, written_out
 
 BODY = 600  # characters; a terminal is not for reading articles
 LIMIT = 100_000
@@ -55,8 +55,6 @@ def _lines(message: Message) -> list[str]:
         named = [f"[{section.heading}]"] if section.heading else []
         for place, card in enumerate(section.cards):
             lines += [*([""] if lines else []), *(named if place == 0 else []), *_card(card)]
-    if message.more:
-        lines.append(" ".join(filter(None, (more_words(message.more), message.more_url))))
     return lines
 
 

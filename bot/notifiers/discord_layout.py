@@ -148,7 +148,7 @@ def _list(message: Message) -> tuple[str, list[Json]]:
         embeds.append(embed)
     heading = f"**{escape(cut(message.heading, TITLE, _escaped))}**" if message.heading else ""
     words = markdown(fit_blocks(message.blocks, CONTENT - 2 * TITLE - 200, _size))
-    more = _more(message.more + len(cards) - len(embeds), message.more_url)
+    more = _more(len(cards) - len(embeds), message.more_url)
     content = "\n".join(filter(None, (heading, words, more)))
     return content or ("" if embeds else "feedbell"), embeds
 
@@ -184,7 +184,7 @@ def _digest_texts(message: Message, room: int, limit: int, *, meta: bool) -> tup
             if utf16(texts[-1]) + size > DESCRIPTION - 100:
                 texts.append("")
             texts[-1] += f"\n{lines}" if texts[-1] else lines
-    if more := _more(message.more + left, message.more_url):
+    if more := _more(left, message.more_url):
         texts[-1] += f"\n{more}" if texts[-1] else more
     return texts, left
 

@@ -27,7 +27,7 @@ from bot.core.render import block_lines
 from bot.core.text.characters import one_line
 from bot.core.text.graphemes import cut
 from bot.notifiers.email_wire import ascii_address
-from bot.notifiers.fit import link_below, meta_line, more_words, plain_text, shown_title, written_out
+from bot.notifiers.fit import link_below, meta_line, plain_text, shown_title, written_out
 
 NAME = 200  # characters of a display name
 SUBJECT = 1_000  # as long as a title may be
@@ -114,8 +114,6 @@ def _text(message: Message) -> str:
     for section in message.sections:
         parts += [f"== {section.heading} =="] if section.heading else []
         parts += [_text_card(card) for card in section.cards]
-    if message.more:
-        parts.append(" ".join(filter(None, (more_words(message.more), message.more_url))))
     parts.append("\n".join(("-- ", *_footer_lines(message))))
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -147,9 +145,6 @@ def _html(message: Message) -> str:
         body += [f'<h2 dir="auto">{escape(section.heading)}</h2>'] if section.heading else []
         for card in section.cards:
             body += _html_card(card, "h3" if section.heading else "h2" if message.heading else "h1")
-    if message.more:
-        words = escape(more_words(message.more))
-        body.append(f"<p>{_anchor(message.more_url, words) if message.more_url else words}</p>")
     body.append(_html_footer(message))
     head = (
         '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'

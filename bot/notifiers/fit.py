@@ -96,18 +96,18 @@ def plain_text(message: Message, limit: int, *, title: int, escape: Form = str, 
     cut to `title`, no link is ever cut, and entries that find no room are counted.
     """
     cards = all_cards(message)
-    ending = _ending(message.more + len(cards), message.more_url, link)
+    ending = _ending(len(cards), message.more_url, link)
     room = limit - utf16(ending) - 1
     lines = _plain_words(message, room // 2 if cards else room, escape)
     room -= sum(utf16(line) + 1 for line in lines)
     for at, card in enumerate(cards):
         line = _plain_card(card, title, escape, link)
-        last = at + 1 == len(cards) and not message.more
+        last = at + 1 == len(cards)
         if utf16(line) + 1 > room + (utf16(ending) if last else 0):
-            return "\n".join([*lines, _ending(message.more + len(cards) - at, message.more_url, link)])
+            return "\n".join([*lines, _ending(len(cards) - at, message.more_url, link)])
         lines.append(line)
         room -= utf16(line) + 1
-    return "\n".join([*lines, *([_ending(message.more, message.more_url, link)] if message.more else [])])
+    return "\n".join(lines)
 
 
 def _plain_words(message: Message, room: int, escape: Form) -> list[str]:

@@ -142,7 +142,7 @@ def _digest_lines(parts: "_Parts", message: Message, room: int) -> int:
         if shown:
             parts.line([_text(cut(section.heading, HEADER, utf16), bold=True)] if section.heading else [])
             parts.bullets(shown)
-    return message.more + len(sizes) - fitting
+    return len(sizes) - fitting
 
 
 def _digest_line(card: Card, *, feed: bool) -> list[JsonValue]:
@@ -163,7 +163,7 @@ def _listed_cards(parts: "_Parts", message: Message, room: int) -> int:
     fitting = pack([alone.size + 2 for alone in made], room)
     for alone in made[:fitting]:
         parts.join(alone)
-    return message.more + len(cards) - fitting
+    return len(cards) - fitting
 
 
 class _Parts:

@@ -16,7 +16,6 @@ from bot.store.delivery_rows import COLUMNS, to_attempt, to_columns, to_delivery
 from bot.store.sql import Row, Tx, Value, chunks, one_of, span_ms, storable, storable_or_none, to_ms, to_time
 
 STORY_KEPT = timedelta(days=30)  # small print 6
-NOTICE_SHOWN = 50
 
 Owing = tuple[Delivery, int | None]  # with the number of its entry
 
@@ -160,7 +159,7 @@ def tell(tx: Tx, notices: Iterable[Notice], ops: DestinationUid | None, now: dat
     return told
 
 
-def notices(tx: Tx, limit: int = NOTICE_SHOWN) -> Sequence[tuple[datetime, str]]:
+def notices(tx: Tx, limit: int) -> Sequence[tuple[datetime, str]]:
     rows = tx.rows("SELECT at, words FROM notice ORDER BY at DESC LIMIT :limit", limit=limit)
     return [(to_time(row["at"]), row["words"]) for row in rows]
 

@@ -69,9 +69,10 @@ def span_ms(span: timedelta) -> int:
     return span // MS
 
 
-def chunks(items: Iterable[T], size: int = CHUNK) -> Iterator[list[T]]:
+def chunks(items: Iterable[T]) -> Iterator[list[T]]:
+    """Cut what a statement names into as many as one may name."""
     rest = iter(items)
-    while part := list(islice(rest, size)):
+    while part := list(islice(rest, CHUNK)):
         yield part
 
 

@@ -124,10 +124,10 @@ def test_items_known_by_their_bytes_are_left_out() -> None:
 
 
 def test_config_block_is_ready_to_use() -> None:
-    block = config_block(SEED, FETCHED, url=URL, to="slack:#ai")
+    block = config_block(SEED, FETCHED, url=URL)
     assert tomllib.loads(block) == {
         "feeds": [{"id": "ai-networking", "url": URL, "section": "AI Networking"}],
-        "routes": [{"to": "slack:#ai", "feeds": ["ai-networking"]}],
+        "routes": [{"to": "slack:#news", "feeds": ["ai-networking"]}],
     }
     assert '# tags = ["evpn", "bgp"]' in block
     assert block.startswith("# AI Networking · Darren Qu\n[[feeds]]\n")

@@ -225,10 +225,10 @@ def test_a_notice_is_its_words() -> None:
 def test_an_answer_shows_one_entry_in_full_and_many_short() -> None:
     long = entry(summary_html="word " * 400, text="word " * 400)
     one = render_list([long], timezone=BERLIN, now=SEEN)
-    two = render_list([long, long], timezone=BERLIN, now=SEEN, heading="Latest", words="nothing else", more=3)
+    two = render_list([long, long], timezone=BERLIN, now=SEEN, heading="Latest", words="nothing else")
     assert len(block_lines(one.sections[0].cards[0].body)[0]) > 1_000
     assert len(block_lines(two.sections[0].cards[0].body)[0]) <= 300
-    assert (two.heading, two.more, block_lines(two.blocks)) == ("Latest", 3, ["nothing else"])
+    assert (two.heading, block_lines(two.blocks)) == ("Latest", ["nothing else"])
     assert render_list([], timezone=BERLIN, now=SEEN, words="none").sections == ()
 
 

@@ -5,9 +5,8 @@ import io
 import pytest
 
 from bot.core.errors import Deferred, LookupImpossible, MessageRejected
-from bot.core.render import render_list
 from bot.notifiers.console import ConsoleNotifier
-from tests.core.messages import BERLIN, SEEN, delivery, digest, entry, message
+from tests.core.messages import delivery, digest, entry, message
 from tests.edge.notifying import HandClock, to
 
 THERE = to("console")
@@ -33,12 +32,10 @@ async def test_no_text_of_a_feed_reaches_the_terminal_as_a_command() -> None:
     assert not set(stream.getvalue()) & {"\x1b", "\x07", "\x9b", "\b", "\r"}
 
 
-async def test_a_digest_and_a_list_say_what_they_leave_out() -> None:
+async def test_a_digest_stands_under_its_heading() -> None:
     console = ConsoleNotifier(io.StringIO())
     text = str(console.to_payload(digest((entry(), entry(title="Two", tags=("roce",)))))["text"])
     assert text.startswith("New · 2 entries\n\n[bgp]\nA title\n")
-    listed = render_list([entry()], timezone=BERLIN, now=SEEN, more=2, more_url="https://bell.example/")
-    assert str(console.to_payload(listed)["text"]).endswith("… and 2 more https://bell.example/")
 
 
 async def test_a_terminal_that_knows_only_ascii_gets_something() -> None:

@@ -45,7 +45,7 @@ def messages() -> Iterator[Message]:
         yield message(one)
     yield digest(tuple(ordinary), more_url="https://bell.example.org/")
     yield digest(tuple(hostile[:50]))
-    yield render_list(thirty()[:10], timezone=BERLIN, now=SEEN, heading="Latest", words="Some words", more=3)
+    yield render_list(thirty()[:10], timezone=BERLIN, now=SEEN, heading="Latest", words="Some words")
     yield render_list([], timezone=BERLIN, now=SEEN, words="No post is tagged ospf.")
     yield message(entry(image="https://www.example.org/pic.png"))
 

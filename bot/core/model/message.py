@@ -104,8 +104,7 @@ class Message:
     heading: str | None = None  # of a digest, list or notice
     blocks: tuple[Block, ...] = ()  # the words of a notice, or before a list
     mentions: tuple[Mention, ...] = ()
-    more: int = 0  # entries that found no room
-    more_url: str | None = None  # where they can be read
+    more_url: str | None = None  # where entries that find no room can be read
     feed_id: FeedId | None = None  # for List-Id and threading; None where several feeds meet
     feed_title: str = ""
     entry_ids: tuple[str, ...] = ()  # hex keys, for the generic webhook's `id`

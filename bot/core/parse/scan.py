@@ -67,7 +67,6 @@ class Scan:
     head: list[Element] = field(default_factory=list)
     openings: tuple[str, ...] = ()  # the start tags that stand open around the first item
     closed: bool = False
-    base: str | None = None
     is_readable: bool = True
     has_odd_tags: bool = False  # how an item is read may then depend on those before it
 
@@ -187,7 +186,6 @@ class _Walk:
         prefix = root.raw.rpartition(":")[0].lower()
         self._core = root.scope.get(prefix, prefix)
         self.scan.kind = {"feed": "atom", "rdf": "rdf"}.get(local, "rss")
-        self.scan.base = root.base
         if local == "feed":
             self._item_name, self._core = "entry", self._core or "atom"
         elif local == "rdf":

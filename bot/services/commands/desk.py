@@ -1,6 +1,6 @@
 """What every command needs: the store, who may see what, and the words of an answer."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import Protocol, TypeVar
@@ -172,10 +172,9 @@ def listed(names: Sequence[str], *, room: int = NAMED) -> str:
     return ", ".join(names[:shown]) + more
 
 
-def in_order(tags: Mapping[str, int] | Sequence[tuple[str, int]]) -> list[str]:
-    """Return the names of tags as a dictionary has them."""
-    pairs = tags.items() if isinstance(tags, Mapping) else tags
-    return [one_line(name) for name, _ in sorted(pairs, key=lambda pair: fold(pair[0]))]
+def in_order(tags: Sequence[tuple[str, int]]) -> list[str]:
+    """Return the names of counted tags as a dictionary has them."""
+    return [one_line(name) for name, _ in sorted(tags, key=lambda pair: fold(pair[0]))]
 
 
 def amount(count: int, one: str, many: str | None = None) -> str:

@@ -1,7 +1,7 @@
 """Every command, once: what it is called, what it takes, who may use it, and what it does."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from bot.core.model.message import Bullets, Text
@@ -69,11 +69,8 @@ _LATEST = (
     Option(name="feed", summary="Only from this feed", key="feed", completes="feeds"),
     Option(name="public", summary="Show the answer to the channel", kind=Kind.FLAG, key="public"),
 )
-
-
-def _required(option: Option) -> tuple[Option, ...]:
-    return (Option(name=option.name, summary=option.summary, completes=option.completes, required=True),)
-
+_THE_TAG = (replace(_TAG, required=True),)
+_THE_FEED = (replace(_FEED, required=True),)
 
 _ALL = (
     Command(
@@ -97,7 +94,7 @@ _ALL = (
         usage="/feedbell follow TAG",
         summary="a direct message for each new post with that tag",
         run=following.follow,
-        options=_required(_TAG),
+        options=_THE_TAG,
         for_people=True,
     ),
     Command(
@@ -105,7 +102,7 @@ _ALL = (
         usage="/feedbell unfollow TAG",
         summary="no more of them",
         run=following.unfollow,
-        options=_required(_TAG),
+        options=_THE_TAG,
         for_people=True,
     ),
     Command(
@@ -133,7 +130,7 @@ _ALL = (
         usage="/feedbell remove FEED",
         summary="a feed that was added in chat",
         run=changing.remove,
-        options=_required(_FEED),
+        options=_THE_FEED,
         for_admins=True,
     ),
     Command(
@@ -141,7 +138,7 @@ _ALL = (
         usage="/feedbell pause FEED",
         summary="do not read a feed for now",
         run=changing.pause,
-        options=_required(_FEED),
+        options=_THE_FEED,
         for_admins=True,
     ),
     Command(
@@ -149,7 +146,7 @@ _ALL = (
         usage="/feedbell resume FEED",
         summary="read it again",
         run=changing.resume,
-        options=_required(_FEED),
+        options=_THE_FEED,
         for_admins=True,
     ),
     Command(name="help", usage="/feedbell help", summary="this list", run=help_),

@@ -102,10 +102,10 @@ async def test_fifty_entries_make_a_digest_within_every_limit(server: DiscordSer
 
 async def test_an_answer_with_ten_entries_fits(server: DiscordServer, discord: DiscordNotifier) -> None:
     long = entry(title="*" * 400, summary_html="_" * 900, text="_" * 900)
-    said = render_list([long] * 10, timezone=BERLIN, now=SEEN, heading="Latest", words="10 entries", more=2)
+    said = render_list([long] * 10, timezone=BERLIN, now=SEEN, heading="Latest", words="10 entries")
     await discord.send(NEWS, discord.to_payload(said), "")
     (stored,) = server.messages
-    assert f"… and {12 - len(stored.embeds)} more" in stored.content
+    assert f"… and {10 - len(stored.embeds)} more" in stored.content
     assert [embed.get("url") for embed in stored.embeds][1:] == [None] * (len(stored.embeds) - 1)
 
 
