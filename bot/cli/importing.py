@@ -37,13 +37,11 @@ def import_(bot: str, path: Path, config: str | None) -> None:
             blocks.append(feed_block(ids[feed.url], feed.url, title=feed.title))
     told = [(ids[feed.url], feed) for feed in feeds if feed.told]
     ask(settings, lambda store: _remember(store, told))
-    say("\n".join(blocks))
-    known = sum(len(feed.told) for _, feed in told)
-    say(
-        f"{amount(len(blocks), 'feed')}; append this to {config_path(config)} and keep the ids: "
-        f"{amount(known, 'entry is', 'entries are')} known",
-        err=True,
-    )
+    if blocks:
+        say("\n".join(blocks))
+    rest = f"append this to {config_path(config)} and keep the ids" if blocks else "nothing to append"
+    known = amount(sum(len(feed.told) for _, feed in told), "entry is", "entries are")
+    say(f"{amount(len(blocks), 'feed')}; {rest}: {known} known", err=True)
 
 
 async def _remember(store: Store, told: Sequence[tuple[str, OtherFeed]]) -> None:
@@ -57,5 +55,5 @@ def _texts(path: Path) -> dict[str, str]:
     for file in files:
         if file.stat().st_size > MAX_FILE:
             raise UsageError(f"{file} is too large for a bot's state")
-        texts[file.name] = file.read_text(encoding="utf-8", errors="replace")
+        texts[file.name] = file.read_text(encoding="utf-8-sig", errors="replace")
     return texts

@@ -29,9 +29,7 @@ def from_rss2email(files: Mapping[str, str]) -> tuple[OtherFeed, ...]:
 
     `files` maps names to texts. Raises UsageError.
     """
-    data = next((text for name, text in files.items() if name.endswith(".json")), None)
-    config = next((text for name, text in files.items() if name.endswith(".cfg")), "")
-    state = _json(data) if data is not None else {}
+    state, config = _json(_own(files, ".json")), _own(files, ".cfg") or ""
     told = {str(feed.get("name")): _names(feed.get("seen")) for feed in _dicts(state, "feeds")}
     feeds = [
         OtherFeed(url=found[1], title=section["name"], told=told.get(section["name"], frozenset()))
@@ -76,6 +74,12 @@ def from_monitorss(files: Mapping[str, str]) -> tuple[OtherFeed, ...]:
     if not found:
         raise UsageError('no feeds found; export the feeds as JSON, objects with "url" and "title"')
     return tuple(found.values())
+
+
+def _own(files: Mapping[str, str], end: str) -> str | None:
+    """The file that has rss2email's own name, before any other: its folders are shared with other programs."""
+    names = sorted((name for name in files if name.endswith(end)), key=lambda name: name != f"rss2email{end}")
+    return files[names[0]] if names else None
 
 
 def _is_address(url: str) -> bool:

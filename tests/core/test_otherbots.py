@@ -25,6 +25,13 @@ def test_rss2email_is_read_in_both_versions_of_its_data(data: dict[str, object])
     assert feeds == (OtherFeed(url=URL, title="news", told=frozenset({"g1"})),)
 
 
+def test_rss2email_is_found_among_the_files_of_other_programs() -> None:
+    told = json.dumps({"version": 2, "feeds": [{"name": "news", "seen": {"g1": {}}}]})
+    others = {"a.json": "no json", "a.cfg": "[feed.other]\nurl = https://x.example/feed\n"}
+    found = from_rss2email({**others, "rss2email.cfg": CFG, "rss2email.json": told})
+    assert found == (OtherFeed(url=URL, title="news", told=frozenset({"g1"})),)
+
+
 def test_rss2email_without_its_data_gives_the_feeds_alone() -> None:
     assert from_rss2email({"rss2email.cfg": CFG}) == (OtherFeed(url=URL, title="news"),)
 
