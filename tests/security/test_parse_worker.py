@@ -40,6 +40,15 @@ async def test_a_hostile_document_hurts_nobody_but_itself(name: str) -> None:
         assert len((await after).items) == 3
 
 
+@pytest.mark.parametrize("name", ["title", "description", "category", "author", "dc:creator", "managingEditor"])
+async def test_a_word_of_any_length_costs_no_feed_its_entries(name: str) -> None:
+    head = HEAD.replace(b"<rss ", b"<rss xmlns:dc='http://purl.org/dc/elements/1.1/' ")
+    word = f"<{name}>{'w' * 300_000}</{name}>".encode()
+    async with parsing() as parser:
+        feed = await read(parser, head + word + b"<item><guid>1</guid>" + word + b"</item>" + TAIL)
+    assert len(feed.items) == 1
+
+
 @pytest.mark.parametrize(
     "body", ["/etc/passwd", "/dev/zero", "/proc/self/environ", "file:///etc/passwd", "FIFO", "HONEYPOT", "passwd\n"]
 )

@@ -15,7 +15,7 @@ _PERIODS = {"hourly": 1, "daily": 24, "weekly": 168, "monthly": 720, "yearly": 8
 _DAYS = frozenset("monday tuesday wednesday thursday friday saturday sunday".split())
 MAX_AUTHOR = 200
 _NAME = re.compile(r"<(?:[\w.-]+:)?name\b[^<>]*>(.*?)</", re.DOTALL)
-_ADDRESS = re.compile(r"[^\s<>()]+@[^\s<>()]+")
+_ADDRESS = re.compile(r"(?<![^\s<>()])[^\s<>()]+@[^\s<>()]+")  # looked for from a word's start alone: else quadratic
 _PART = re.compile(r"<(hour|day)\b[^<>]*>\s*([^<]{1,20}?)\s*</", re.IGNORECASE)
 
 
