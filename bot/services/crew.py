@@ -21,8 +21,8 @@ class Crew:
     `claim` is told what to leave out: services that have no room left, and destinations that are at work, for a clock
     that is set ahead ends their leases too. Claims that are made together share a commit.
 
-    `fill` looks for what is due, as at each tick. Between two ticks whoever ends passes its room on, if something may
-    wait for it: the last look ended because there was no more room, or it had to leave out a full service.
+    `fill` looks for what is due, as at each tick. Between two ticks whoever ends passes its room on, if something that
+    the last look did not see may wait for it.
     """
 
     def __init__(
@@ -38,11 +38,11 @@ class Crew:
         self._lanes = lanes
         self._per_service = per_service
         self._busy: dict[asyncio.Task[None], DestinationUid] = {}
-        self._filling = asyncio.Lock()
+        self._looking = asyncio.Lock()
         self._passing: asyncio.Task[None] | None = None
-        self._may_wait = False  # something may be due that found no room
-        self._freed: set[str] = set()  # services of which somebody has ended, and whose room nobody has taken yet
-        self._left_out: frozenset[str] = frozenset()  # services that the last claim had to pass over
+        # Where something may be due that the last look did not see: services that were full; None: anywhere, for it has
+        # not come to its end, or had no room to.
+        self._unseen: frozenset[str] | None = frozenset()
         self._stopping = False
 
     @property
@@ -63,17 +63,15 @@ class Crew:
 
     async def fill(self) -> int:
         """Start a worker for each lane that finds room; return how many were started. Raises StoreUnavailable."""
-        started, more = 0, True
-        async with self._filling:
-            self._may_wait = True  # whoever ends meanwhile makes room that this may not see
-            while more and not self._stopping and (room := self._room()) > 0:
+        started = 0
+        async with self._looking:
+            self._unseen = None
+            while self._unseen is None and self._may_find():
                 # First one: mostly there is none. To look beside a full service is slow, if many of it are due.
-                found = await self._claim_many(1)
-                if found and room > 1 and not self._full_services():
-                    found += await self._claim_many(room - 1)
-                started += len(found)
-                more = bool(found)
-            self._may_wait = more or bool(self._left_out)
+                room = self._room()
+                started += await self._claim_many(1)
+                if self._unseen is None and room > 1 and not self._full_services():
+                    started += await self._claim_many(room - 1)
         return started
 
     async def stop(self, within: timedelta) -> None:
@@ -87,9 +85,9 @@ class Crew:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
 
-    async def _claim_many(self, count: int) -> list[Lane]:
-        self._left_out = self._full_services()
-        left_out = self._left_out.union(self._busy.values())
+    async def _claim_many(self, count: int) -> int:
+        full = self._full_services()
+        left_out = full.union(self._busy.values())
         answers = await asyncio.gather(*(self._claim(left_out) for _ in range(count)), return_exceptions=True)
         lanes = [answer for answer in answers if isinstance(answer, Lane)]
         for lane in lanes:
@@ -99,7 +97,14 @@ class Crew:
         for answer in answers:
             if isinstance(answer, BaseException):
                 raise answer
-        return lanes
+        if not lanes:
+            self._unseen = full
+        return len(lanes)
+
+    def _may_find(self) -> bool:
+        """Whether there is room for something that the last look did not see."""
+        has_room = self._room() > 0 and not self._stopping
+        return has_room and (self._unseen is None or not self._unseen <= self._full_services())
 
     def _room(self) -> int:
         """How many lanes may be claimed at once, should all of them be of the service that is busiest."""
@@ -115,20 +120,15 @@ class Crew:
         return Counter(service_of(uid) for uid in self._busy.values())
 
     def _done(self, task: asyncio.Task[None]) -> None:
-        self._freed.add(service_of(self._busy.pop(task)))
+        del self._busy[task]
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("lane worker failed", extra={"lane": task.get_name()}, exc_info=error)
-        if self._may_wait and not self._stopping and not self._is_passing:
+        if self._may_find() and not self._is_passing:
             self._passing = asyncio.create_task(self._pass_on(), name="next lanes")
 
     async def _pass_on(self) -> None:
         """Give freed room to the next ones; what is due beside a full service was looked for when it became full."""
         with suppress(StoreUnavailable):  # the next tick says so
-            async with self._filling:
-                while self._may_wait and (freed := self._freed - self._full_services()) and (room := self._room()) > 0:
-                    if self._stopping:
-                        return
-                    self._freed = set()
-                    found = await self._claim_many(room)
-                    self._freed |= freed if found else set()
-                    self._may_wait = bool(found or self._left_out)
+            async with self._looking:
+                while self._may_find():
+                    await self._claim_many(self._room())
