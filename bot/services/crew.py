@@ -68,10 +68,9 @@ class Crew:
             self._unseen = None
             while self._unseen is None and self._may_find():
                 # First one: mostly there is none. To look beside a full service is slow, if many of it are due.
-                room = self._room()
                 started += await self._claim_many(1)
-                if self._unseen is None and room > 1 and not self._full_services():
-                    started += await self._claim_many(room - 1)
+                if self._unseen is None and (room := self._room()) > 0 and not self._full_services():
+                    started += await self._claim_many(room)
         return started
 
     async def stop(self, within: timedelta) -> None:

@@ -25,6 +25,8 @@ class Yard:
         self.claims = 0
         self.looks_past = 0  # claims that had to leave a service out
         self.refuse_at = -1
+        self.claim_turns = 0  # of the loop, that a claim takes
+        self.work_turns: dict[str, int] = {}  # of lanes that take more than a few
         self.ended: list[str] = []
         self.most: Counter[str] = Counter()
         self._now: Counter[str] = Counter()
@@ -34,6 +36,8 @@ class Yard:
         self.looks_past += any(":" not in name for name in skip)
         if self.claims == self.refuse_at:
             raise StoreUnavailable("busy")
+        for _ in range(self.claim_turns):
+            await asyncio.sleep(0)
         uid = next((uid for uid in self.due if service_of(uid) not in skip), None)
         if uid is None:
             return None
@@ -46,7 +50,7 @@ class Yard:
         for name in (service, "all"):
             self._now[name] += 1
             self.most[name] = max(self.most[name], self._now[name])
-        for _ in range(3):
+        for _ in range(self.work_turns.get(lane.destination.uid, 3)):
             await asyncio.sleep(0)
         for name in (service, "all"):
             self._now[name] -= 1
@@ -76,6 +80,17 @@ async def test_no_service_gets_more_than_its_share_and_all_together_no_more_than
     assert len(yard.ended) == 120
     assert max(yard.most[service] for service in ("slack", "discord", "email")) <= 5
     assert yard.most["all"] <= 12
+
+
+async def test_one_that_ends_while_another_lane_is_claimed_gives_its_service_no_more_than_its_share() -> None:
+    yard = Yard(channels(5), per_service=5)
+    yard.work_turns = {**dict.fromkeys(channels(5), 100), "slack:C000": 20}
+    await yard.crew.fill()
+    assert yard.ended == []
+    yard.due, yard.claim_turns = ["email:a@b.example", *channels(15)[5:]], 30
+    await yard.crew.fill()
+    assert yard.ended[0] == "slack:C000"
+    assert yard.most["slack"] == 5
 
 
 async def test_a_long_queue_of_one_service_is_not_looked_past_at_each_lane_that_ends() -> None:
