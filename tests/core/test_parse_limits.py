@@ -7,7 +7,7 @@ import pytest
 
 from bot.core.errors import NotAFeed
 from bot.core.parse.document import parse
-from tests.core.documents import atom, entries, first, read, rss
+from tests.core.documents import entries, first, read, rss
 
 
 def test_a_longer_document_gives_its_first_and_last_entries() -> None:
@@ -40,7 +40,6 @@ def test_the_head_says_how_often_to_ask_and_where_the_rest_is() -> None:
     assert feed.hub == "https://hub.example/"
     assert feed.self_url == "https://e.org/f"
     assert feed.next_page == "https://blog.example/1"
-    assert read(atom(head='<id>i</id><link href="/"/>')).atom_id == "i"
     assert read(rss(head="<ttl>99999999</ttl>")).ttl == timedelta(days=7)
     assert read(rss(head='<atom:link href="/x"/><link/>')).site_url == "https://blog.example/x"
     assert read(rss(head="<ttl>soon</ttl>")).ttl is None

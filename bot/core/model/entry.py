@@ -50,7 +50,6 @@ class ParsedFeed:
     hub: str | None = None
     self_url: str | None = None
     next_page: str | None = None  # RFC 5005 prev-archive, else next (N18)
-    atom_id: str | None = None
     items_hash: str | None = None  # see FeedMemory
     head_hash: str | None = None
     trim_ok: bool = False

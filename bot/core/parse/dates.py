@@ -104,6 +104,12 @@ def parse_date(raw: str) -> When | None:
     return None
 
 
+def has_time(published: When | None, updated: When | None) -> bool:
+    """Whether an entry with these dates shows a time of day; without a date there is none to leave out."""
+    shown = published or updated
+    return shown.has_time if shown else True
+
+
 def _moment(parts: dict[str, str | None]) -> When | None:
     day = _day(parts)
     zone = _zone(parts.get("z"))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from bot.core.errors import NotAFeed
 from bot.core.model.entry import Key, Listed, ParsedEntry, ParsedFeed
 from bot.core.parse.cut import Outline, kept, outline, stands_elsewhere, without
-from bot.core.parse.dates import When, parse_date
+from bot.core.parse.dates import has_time, parse_date
 from bot.core.parse.decode import Charset, charset_of, decode, unpacked
 from bot.core.parse.fields import Written, read_item
 from bot.core.parse.head import Head, name_of, read_head
@@ -75,7 +75,6 @@ def _read(text: str, *, url: str) -> _Read:
         hub=head.hub,
         self_url=head.self_url,
         next_page=head.next_page,
-        atom_id=head.atom_id,
     )
     return _Read(feed=feed, scan=found, is_regular=bodies.well_formed and found.closed and not found.has_odd_tags)
 
@@ -97,13 +96,8 @@ def _entry(written: Written, body: Body, head: Head, *, url: str) -> ParsedEntry
         published=published.at if published else None,
         updated=updated.at if updated else None,
         raw_date=written.published or written.updated,
-        has_time=_has_time(published, updated),
+        has_time=has_time(published, updated),
     )
-
-
-def _has_time(published: When | None, updated: When | None) -> bool:
-    shown = published or updated
-    return shown.has_time if shown else True
 
 
 def _with_outline(read: _Read, body: bytes, charset: Charset, shape: Outline | None) -> ParsedFeed:

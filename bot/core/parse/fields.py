@@ -46,7 +46,7 @@ def read_item(scan: Scan, item: Item, *, url: str) -> Written:
     atom = scan.kind == "atom"
     guid = _guid(scan, item, by_name)
     links = _links_atom(scan, by_name.get("link", [])) if atom else _links_rss(scan, by_name)
-    resolved = (http_url(raw, _base(base or item.base, url)) for raw, base in links)
+    resolved = (http_url(raw, base_of(base or item.base, url)) for raw, base in links)
     return Written(
         guid=guid,
         link=next((link for link in resolved if link), None),
@@ -163,8 +163,8 @@ def _is_alternate(link: Element) -> bool:
 _PAGES = frozenset(["text/html", "application/xhtml+xml"])
 
 
-def _base(base: str | None, url: str) -> str:
-    """xml:base, itself relative to the document where it is not absolute."""
+def base_of(base: str | None, url: str) -> str:
+    """What links are relative to: xml:base, itself relative to the document where it is not absolute."""
     return http_url(base, url) or url if base else url
 
 

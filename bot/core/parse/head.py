@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
-from bot.core.parse.fields import XML_SPACE, decode_references, inner, read_title, text_of
+from bot.core.parse.fields import XML_SPACE, base_of, decode_references, inner, read_title, text_of
 from bot.core.parse.scan import Element, Scan
 from bot.core.text.characters import cut_line, one_line
 from bot.core.text.links import http_url
@@ -26,7 +26,6 @@ class Head:
     title: str = ""
     site_url: str | None = None
     author: str | None = None
-    atom_id: str | None = None
     ttl: timedelta | None = None
     skip_hours: tuple[int, ...] = ()
     skip_days: tuple[str, ...] = ()
@@ -45,7 +44,6 @@ def read_head(scan: Scan, *, url: str) -> Head:
         title=read_title(scan, first["title"]) if "title" in first else "",
         site_url=_site(scan, first, links, url),
         author=_author(scan, first),
-        atom_id=_text(scan, first, "id") or None if scan.kind == "atom" else None,
         ttl=_ttl(scan, first),
         skip_hours=tuple(sorted({int(h) % 24 for h in _parts(scan, first, "skiphours") if h.isdecimal()}))[:24],
         skip_days=tuple(dict.fromkeys(d.lower() for d in _parts(scan, first, "skipdays") if d.lower() in _DAYS)),
@@ -74,8 +72,7 @@ def _links(scan: Scan, url: str) -> Iterator[tuple[str, str]]:
         if element.name not in ("link", "atom:link"):
             continue
         href = decode_references(element.attributes.get("href", ""))
-        base = http_url(element.base, url) or url if element.base else url
-        if link := http_url(href, base):
+        if link := http_url(href, base_of(element.base, url)):
             for rel in (element.attributes.get("rel") or "alternate").lower().split():
                 yield rel, link
 

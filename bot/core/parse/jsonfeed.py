@@ -6,16 +6,14 @@ from collections.abc import Mapping
 from bot.core.errors import NotAFeed
 from bot.core.model.entry import ParsedEntry, ParsedFeed
 from bot.core.model.message import JsonValue
-from bot.core.parse.dates import When, parse_date
-from bot.core.parse.fields import MAX_CATEGORIES, MAX_GUID, XML_SPACE
+from bot.core.parse.dates import When, has_time, parse_date
+from bot.core.parse.fields import MAX_CATEGORIES, MAX_GUID, MAX_TITLE, XML_SPACE
 from bot.core.parse.jsontext import VERSION, load
 from bot.core.parse.library import MAX_BODY
 from bot.core.parse.limits import pick
 from bot.core.text.characters import clean, cut_line, one_line
 from bot.core.text.links import http_url
 from bot.core.text.markup import plain_text, title_text
-
-MAX_TITLE = 1_000
 
 
 def read_json(text: str, *, url: str) -> ParsedFeed:
@@ -61,13 +59,8 @@ def _entry(item: Mapping[str, JsonValue], *, url: str, author: str | None) -> Pa
         published=published.at if published else None,
         updated=updated.at if updated else None,
         raw_date=raw or raw_updated,
-        has_time=_has_time(published, updated),
+        has_time=has_time(published, updated),
     )
-
-
-def _has_time(published: When | None, updated: When | None) -> bool:
-    shown = published or updated
-    return shown.has_time if shown else True
 
 
 def _date(item: Mapping[str, JsonValue], name: str) -> tuple[When | None, str]:
