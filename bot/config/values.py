@@ -3,7 +3,7 @@
 import re
 from datetime import time, timedelta
 from difflib import get_close_matches
-from email.utils import unquote
+from email.utils import quote, unquote
 from ipaddress import ip_address, ip_network
 from urllib.parse import SplitResult, urlsplit
 from zoneinfo import ZoneInfo, available_timezones
@@ -280,8 +280,7 @@ def parse_mail_from(text: str) -> str:
         raise ValueError(f'{quoted(text)} is no sender; allowed: "name@example.org" or "Name <name@example.org>"')
     address = parse_mail_address((match["address"] or match["bare"]).strip())
     name = unquote((match["name"] or "").strip()).strip()
-    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}" <{address}>' if name else address
+    return f'"{quote(name)}" <{address}>' if name else address
 
 
 def parse_contact(text: str) -> str:

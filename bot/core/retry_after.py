@@ -38,9 +38,14 @@ def _until(text: str, *, now: datetime) -> timedelta | None:
     # A date without a weekday or a month is a number or a word that the lenient parser would guess at.
     if len(text) > 60 or not re.search(r"[A-Za-z]{3}.*\d:\d\d", text):
         return None
+    at = http_date(text)
+    return None if at is None else min(max(at - now, timedelta(0)), LONGEST)
+
+
+def http_date(text: str) -> datetime | None:
+    """Return the moment that a header's date means (RFC 9110, 5.6.7), without a zone taken as UTC; None for no date."""
     try:
         at = parsedate_to_datetime(text)
-    except (ValueError, IndexError, OverflowError):
+    except (ValueError, TypeError, IndexError, OverflowError):
         return None
-    at = at if at.tzinfo else at.replace(tzinfo=UTC)
-    return min(max(at - now, timedelta(0)), LONGEST)
+    return at if at.tzinfo else at.replace(tzinfo=UTC)

@@ -1,12 +1,11 @@
 """Reads what answers say in their headers: when to come again, and what to ask with then."""
 
 import re
-from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
+from datetime import datetime, timedelta
 from typing import Final, Protocol
 
 from bot.core.model.feed import Validators
-from bot.core.retry_after import parse_retry_after
+from bot.core.retry_after import http_date, parse_retry_after
 
 LONGEST_WAIT: Final = timedelta(days=31)  # P9
 LONGEST_VALIDATOR: Final = 4096  # characters; above it a server plays games
@@ -26,14 +25,6 @@ class Headers(Protocol):
     def getall(self, key: str, default: list[str]) -> list[str]: ...
 
 
-def _to_date(text: str) -> datetime | None:
-    try:
-        moment = parsedate_to_datetime(text)
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
 def retry_after(headers: Headers, *, now: datetime) -> timedelta | None:
     """Return how long the server asks to wait, at most 31 days; None: nothing that can be read, or no time at all.
 
@@ -42,7 +33,7 @@ def retry_after(headers: Headers, *, now: datetime) -> timedelta | None:
     text = headers.get("Retry-After", "")
     if not text:
         return None
-    wait = parse_retry_after(text, now=_to_date(headers.get("Date", "")) or now)
+    wait = parse_retry_after(text, now=http_date(headers.get("Date", "")) or now)
     return min(wait, LONGEST_WAIT) if wait else None
 
 
@@ -59,10 +50,10 @@ def max_age(headers: Headers, *, now: datetime) -> timedelta | None:
     if ages:
         fresh = timedelta(seconds=int(ages[0][1])) - _age(headers)
     else:
-        expires = _to_date(expiry)
+        expires = http_date(expiry)
         if expires is None:
             return None
-        fresh = expires - (_to_date(headers.get("Date", "")) or now)
+        fresh = expires - (http_date(headers.get("Date", "")) or now)
     return min(fresh, LONGEST_WAIT) if fresh > timedelta(0) else None
 
 

@@ -25,7 +25,7 @@ from bot.notifiers import discord_layout
 from bot.notifiers.discord_api import DiscordApi, Refused, Strikes
 from bot.notifiers.discord_errors import UNKNOWN_MESSAGE, code_of, to_lookup_error
 from bot.notifiers.discord_permissions import BITS, is_direct, is_forum, is_thread, missing, permissions_of
-from bot.notifiers.http import Answer
+from bot.notifiers.http import Answer, string_in
 from bot.ports import Clock, Payloads
 
 EPOCH_MS = 1_420_070_400_000  # where Discord's ids begin to count
@@ -131,7 +131,7 @@ class DiscordNotifier:
                 raise LookupUnavailable("Discord's history can't be read")
             for message in messages:
                 if (key := sought.key_of(message, found)) is not None:
-                    found[key] = Receipt(remote_ref=_string(message, "id"), remote_id=channel)
+                    found[key] = Receipt(remote_ref=string_in(message, "id"), remote_id=channel)
             if len(found) == len(wanted):
                 return found
             if len(messages) < PAGE:
@@ -157,14 +157,14 @@ class DiscordNotifier:
 
     async def _permissions(self, channel: Json) -> int | None:
         """Compute what the bot may do there; None where Discord does not tell enough."""
-        guild = _string(channel, "guild_id")
+        guild = string_in(channel, "guild_id")
         if guild is None:
             return None
         try:
             me = await self._own_id()
             roles = (await self._api.ask("GET", f"{self._base}/guilds/{guild}/roles")).json
             member = (await self._api.ask("GET", f"{self._base}/guilds/{guild}/members/{me}")).json
-            if is_thread(channel) and (parent := _string(channel, "parent_id")):
+            if is_thread(channel) and (parent := string_in(channel, "parent_id")):
                 channel = await self._get(self._channel(parent))
         except Refused as refused:
             if refused.answer.status in (403, 404):
@@ -174,7 +174,7 @@ class DiscordNotifier:
 
     async def _own_id(self) -> str:
         if self._me is None:
-            self._me = _string(await self._get(f"{self._base}/users/@me"), "id")
+            self._me = string_in(await self._get(f"{self._base}/users/@me"), "id")
         return self._me or ""
 
     async def _before_sending(self, destination: Destination) -> str:
@@ -186,7 +186,7 @@ class DiscordNotifier:
         if destination.remote_id or scheme != "discord-user":
             return destination.remote_id or address
         opened = await self._api.ask("POST", f"{self._base}/users/@me/channels", payload={"recipient_id": address})
-        return _string(opened.json, "id") or address
+        return string_in(opened.json, "id") or address
 
     async def _get(self, url: str) -> Json:
         found = (await self._api.ask("GET", url)).json
@@ -215,12 +215,12 @@ class DiscordWebhookNotifier:
             answer = await self._api.post(url, payload, bucket=url, params={"wait": "true"})
         except Refused as refused:
             raise refused.error from None
-        return Receipt(remote_ref=_string(answer.json, "id"))
+        return Receipt(remote_ref=string_in(answer.json, "id"))
 
     async def edit(self, destination: Destination, payload: Payload, remote_ref: str) -> Receipt:
         url = f"{self._url(destination)}/messages/{quote(remote_ref, safe='')}"
         try:
-            return Receipt(remote_ref=_string((await self._api.ask("PATCH", url, payload=payload)).json, "id"))
+            return Receipt(remote_ref=string_in((await self._api.ask("PATCH", url, payload=payload)).json, "id"))
         except Refused as refused:
             raise refused.error from None
 
@@ -230,7 +230,7 @@ class DiscordWebhookNotifier:
     async def probe(self, destination: Destination) -> Probe:
         with _nothing_sent():
             shown = (await self._api.ask("GET", self._url(destination))).json
-        return Probe(why_not=WITHOUT_HISTORY["discord-webhook"], name=_string(shown, "name"))
+        return Probe(why_not=WITHOUT_HISTORY["discord-webhook"], name=string_in(shown, "name"))
 
     def _url(self, destination: Destination) -> str:
         url = self._urls.get(destination.uid.partition(":")[2])
@@ -289,7 +289,7 @@ def _changed(payload: Payload) -> Payload:
 
 
 def _receipt(answer: Answer, channel: str) -> Receipt:
-    ref = _string(answer.json, "id")
+    ref = string_in(answer.json, "id")
     if ref is None:
         raise OutcomeUnknown("Discord's answer can't be read")
     return Receipt(remote_ref=ref, remote_id=channel)
@@ -307,10 +307,5 @@ def _nothing_sent() -> Iterator[None]:
 
 def _number(value: object, name: str) -> int:
     """Return an id; 0 for what is none."""
-    text = _string(value, name) or ""
+    text = string_in(value, name) or ""
     return int(text) if _SNOWFLAKE.fullmatch(text) else 0
-
-
-def _string(value: object, name: str) -> str | None:
-    found = value.get(name) if isinstance(value, dict) else None
-    return found if isinstance(found, str) else None

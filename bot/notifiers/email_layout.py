@@ -7,7 +7,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 from datetime import UTC
-from email.utils import format_datetime, formataddr, parseaddr
+from email.utils import format_datetime, formataddr, parseaddr, quote
 from html import escape
 
 from bot.core.model.message import (
@@ -67,7 +67,7 @@ def _headers(message: Message, sender: str) -> dict[str, str]:
     address, domain = ascii_address(address), domain_of(sender)
     shown = cut(one_line(name or message.feed_title or "feedbell"), NAME)
     headers = {
-        "From": formataddr((shown, address), charset="utf-8") if shown.isascii() else f"{_quoted(shown)} <{address}>",
+        "From": formataddr((shown, address), charset="utf-8") if shown.isascii() else f'"{quote(shown)}" <{address}>',
         "Subject": _subject(message),
         "Date": format_datetime(message.created_at.astimezone(UTC)),
         "Auto-Submitted": "auto-generated",
@@ -87,11 +87,6 @@ def _headers(message: Message, sender: str) -> dict[str, str]:
         headers["List-Unsubscribe"] = f"<{url}>"
         headers["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
     return headers
-
-
-def _quoted(name: str) -> str:
-    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
 
 
 def _subject(message: Message) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from email import policy
 from email.header import Header
 from email.message import EmailMessage
-from email.utils import parseaddr
+from email.utils import parseaddr, quote
 
 from bot.core.text.characters import one_line
 
@@ -72,8 +72,7 @@ def _sender(value: str) -> str:
     if not name:
         return _ascii(address)
     if _is_plain(name, 200):
-        escaped = name.replace("\\", "\\\\").replace('"', '\\"')
-        return f'"{escaped}" <{_ascii(address)}>'
+        return f'"{quote(name)}" <{_ascii(address)}>'
     return f"{_encoded(name, 'From')}\r\n <{_ascii(address)}>"
 
 

@@ -3,14 +3,13 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
+from datetime import datetime, timedelta
 
 import aiohttp
 
 from bot.core.errors import Deferred, NotifyError, OutcomeUnknown
 from bot.core.model.message import Payload
-from bot.core.retry_after import parse_retry_after
+from bot.core.retry_after import http_date, parse_retry_after
 from bot.crash import point
 
 TIMEOUT = aiohttp.ClientTimeout(total=30, connect=10)  # where the session has none of its own; far below half a lease
@@ -96,13 +95,16 @@ def to_error(error: Exception, *, service: str) -> NotifyError:
             return OutcomeUnknown(f"{service}: the connection broke")
 
 
+def string_in(value: object, name: str) -> str | None:
+    """Return the text that a part of an answer holds under `name`; None where it is none."""
+    found = value.get(name) if isinstance(value, dict) else None
+    return found if isinstance(found, str) else None
+
+
 def clock_offset(answer: Answer, *, now: datetime) -> timedelta | None:
     """Return how far the service's clock is ahead of ours, by the Date header; None where that says nothing."""
-    try:
-        at = parsedate_to_datetime(answer.headers.get("date", ""))
-    except (ValueError, IndexError, OverflowError):
-        return None
-    return (at if at.tzinfo else at.replace(tzinfo=UTC)) - now
+    at = http_date(answer.headers.get("date", ""))
+    return None if at is None else at - now
 
 
 async def _read(response: aiohttp.ClientResponse, service: str) -> Answer:

@@ -22,7 +22,7 @@ from bot.core.errors import (
 from bot.core.model.delivery import WITHOUT_HISTORY, Destination, Probe, Receipt
 from bot.core.model.message import Message, Payload
 from bot.notifiers import slack_layout
-from bot.notifiers.http import Answer, ask, clock_offset
+from bot.notifiers.http import Answer, ask, clock_offset, string_in
 from bot.notifiers.slack_errors import (
     NO_HISTORY,
     REFUSED,
@@ -170,12 +170,12 @@ class SlackNotifier:
             page = await self._call(method, **ask_for, **oldest, **({"cursor": cursor} if cursor else {}))
             for message in _list(page, "messages"):
                 if (key := _key_of(message)) is not None and key in keys:
-                    found[key] = Receipt(remote_ref=_string(message, "ts"), remote_id=channel)
+                    found[key] = Receipt(remote_ref=string_in(message, "ts"), remote_id=channel)
             if len(found) == len(keys):
                 return found
             if self._offset < before - MARGIN / 2:
                 continue  # Slack's clock is far behind ours: look again, from an earlier moment
-            cursor = _string(_part(page, "response_metadata"), "next_cursor") or ""
+            cursor = string_in(_part(page, "response_metadata"), "next_cursor") or ""
             if not cursor:
                 return found
         raise LookupImpossible("the channel holds too many messages since the first try")
@@ -193,7 +193,7 @@ class SlackNotifier:
 
     async def _open(self, person: str) -> str:
         answer = await self._call("conversations.open", users=person)
-        return _string(_part(answer, "channel"), "id") or person
+        return string_in(_part(answer, "channel"), "id") or person
 
     async def _listed(self, name: str) -> tuple[str | None, bool]:
         """Return the id of the channel of this name, if a list has it, and whether all lists were read to the end."""
@@ -214,8 +214,8 @@ class SlackNotifier:
             page = await self._call("conversations.list", types=kinds, limit="1000", cursor=cursor)
             for channel in _list(page, "channels"):
                 if isinstance(channel, dict) and channel.get("name") == name:
-                    return _string(channel, "id"), True
-            cursor = _string(_part(page, "response_metadata"), "next_cursor") or ""
+                    return string_in(channel, "id"), True
+            cursor = string_in(_part(page, "response_metadata"), "next_cursor") or ""
             if not cursor:
                 return None, True
         return None, False
@@ -301,16 +301,16 @@ def _address(destination: Destination) -> str:
 
 
 def _receipt(answer: Json) -> Receipt:
-    channel = _string(answer, "channel")
+    channel = string_in(answer, "channel")
     known = channel if channel and _ID.fullmatch(channel) else None
-    return Receipt(remote_ref=_string(answer, "ts"), remote_id=known)
+    return Receipt(remote_ref=string_in(answer, "ts"), remote_id=known)
 
 
 def _key_of(message: object) -> str | None:
     metadata = _part(message, "metadata")
     if metadata.get("event_type") != slack_layout.EVENT:
         return None
-    return _string(_part(metadata, "event_payload"), "k")
+    return string_in(_part(metadata, "event_payload"), "k")
 
 
 def _part(value: object, name: str) -> Json:
@@ -321,8 +321,3 @@ def _part(value: object, name: str) -> Json:
 def _list(value: Json, name: str) -> list[object]:
     found = value.get(name)
     return found if isinstance(found, list) else []
-
-
-def _string(value: object, name: str) -> str | None:
-    found = value.get(name) if isinstance(value, dict) else None
-    return found if isinstance(found, str) else None
