@@ -3,16 +3,17 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from itertools import pairwise, takewhile
+from datetime import UTC, datetime, timedelta
+from itertools import takewhile
 
 from bot.core.model.entry import Identity, Key, Known, KnownEntry, Listed, ParsedEntry
+from bot.core.order import find_order
 
 REKEY_AT_LEAST = 5  # N11
 REKEY_SHARE = 0.5
 FEW = 3  # entries that somebody takes back, or dates back, at once; with more the order changed, or the length
-CLEAR = 4  # times as many neighbours one way as the other
 SAME_INSTANT = timedelta(milliseconds=1)  # the store keeps no finer times
+_EVER = datetime.min.replace(tzinfo=UTC)
 SLIDE_IN_AGE = timedelta(days=7)  # N20: before the first poll by this much, where only age can tell
 
 
@@ -87,7 +88,9 @@ def find_news(
     unknown = sum(item.stored is None for item in items)
     if known.total >= REKEY_AT_LEAST and _many(unknown, of=len(items)):
         items = [_renamed(item, (item.identity.fingerprint,), known, taken=frozenset()) for item in items]
-    first_is_oldest, habit = _direction(items, remembered=oldest_first)
+    places = [(item.dated, item.stored is not None) for item in items]
+    order = find_order(places, remembered=oldest_first)
+    first_is_oldest = order.oldest_first
     items = _come_back(items, known, listed, oldest_first=first_is_oldest)
     renamed = tuple(item for item in items if item.renamed)
     slid = _slid_in(items, listed, primed_at=primed_at, oldest_first=first_is_oldest)
@@ -98,11 +101,11 @@ def find_news(
     fresh = _fresh(items, [position for position in range(len(items)) if position not in slid])
     return News(
         items=tuple(items),
-        new=tuple(fresh if first_is_oldest else reversed(fresh)),
+        new=_told(fresh if first_is_oldest else fresh[::-1], by_date=order.is_none),
         slid_in=tuple(_fresh(items, sorted(slid))),
         renamed=renamed,
         oldest_first=first_is_oldest,
-        habit=habit,
+        habit=order.habit,
         rekeyed=_many(len(renamed), of=len(items)),
     )
 
@@ -126,6 +129,13 @@ def _fresh(items: Sequence[Item], positions: Sequence[int]) -> list[Fresh]:
         for item in chosen
         if item.stored is None and isinstance(item.parsed, ParsedEntry)
     ]
+
+
+def _told(fresh: Sequence[Fresh], *, by_date: bool) -> tuple[Fresh, ...]:
+    """In the order of telling: where the document has none of its own, by the dates of its news, if all have one."""
+    dates = {item.identity.key: item.parsed.published for item in fresh}
+    dated = {key: date for key, date in dates.items() if date is not None}
+    return tuple(sorted(fresh, key=lambda item: dated[item.identity.key]) if by_date and dated == dates else fresh)
 
 
 def _many(count: int, *, of: int) -> bool:
@@ -177,11 +187,14 @@ def _come_back(items: list[Item], known: Known, listed: frozenset[Key], *, oldes
     one that others have too is perhaps that of all that the feed ever says.
     """
     here = {place: item.stored for place, item in enumerate(items) if item.stored is not None}
-    if not here or len(here) == len(items):
+    if len(here) == len(items):
         return items
-    oldest = min((entry.published for entry in here.values() if entry.published is not None), default=None)
+    # Where all names are new nothing tells what has fallen off: all that was listed is missing.
+    dates = (entry.published for entry in here.values() if entry.published is not None)
+    oldest = min(dates, default=None) if here else _EVER
     instants = Counter(item.published for item in items)
-    edge, taken = min(here) if oldest_first else max(here), frozenset(entry.id for entry in here.values())
+    edge = min(here, default=0) if oldest_first else max(here, default=len(items))
+    taken = frozenset(entry.id for entry in here.values())
     moved = _moved(items, known, listed - {entry.key for entry in here.values()}, oldest=oldest)
     back = {
         place: _renamed(item, (item.identity.fingerprint,), known, taken=taken)
@@ -200,10 +213,10 @@ def _moved(items: Sequence[Item], known: Known, missing: frozenset[Key], *, olde
     """Places of items with the words and the date of an entry that is missing since the last poll: it has moved.
 
     An entry that may have fallen off the old end is not missing, for a new report like it may be what pushed it out;
-    nor can one be told from several that are alike.
+    nor can one be told from several that are alike. Where nothing else is known, a single day proves nothing.
     """
     alike = Counter(item.identity.fingerprint for item in items)
-    return frozenset(
+    places = frozenset(
         place
         for place, item in enumerate(items)
         if alike[item.identity.fingerprint] == 1
@@ -214,6 +227,8 @@ def _moved(items: Sequence[Item], known: Known, missing: frozenset[Key], *, olde
         and entry.published > oldest
         and (_is_of_a_day(item) or _is_at_the_same_instant(item, known))
     )
+    is_proof = oldest != _EVER or len(places) > 1 or not any(_is_of_a_day(items[place]) for place in places)
+    return places if is_proof else frozenset()
 
 
 def _is_of_a_day(item: Item) -> bool:
@@ -236,30 +251,6 @@ def _is_before(item: Item, at: datetime | None) -> bool:
 def _look(name: Key | None, known: Known) -> KnownEntry | None:
     number = known.by_hash.get(name) if name is not None else None
     return known.entries.get(number) if number is not None else None
-
-
-def _direction(items: Sequence[Item], *, remembered: bool) -> tuple[bool, bool]:
-    """Whether the document lists its oldest entry first, and whether that is to be expected of the feed.
-
-    The majority of its neighbours' dates decides for the document; only a clear one says anything about the next, for
-    a document that came in disorder once is no habit. Nor does one that is not clear turn a document around whose news
-    stands at the end where it always stood: some of its dates may be wrong.
-    """
-    known = [item.dated for item in items if item.dated is not None]
-    rising = sum(earlier < later for earlier, later in pairwise(known))
-    falling = sum(earlier > later for earlier, later in pairwise(known))
-    if rising == falling:
-        return remembered, remembered
-    is_clear = max(rising, falling) >= CLEAR * min(rising, falling)
-    if not is_clear and _grows_at(items, end=remembered):
-        return remembered, remembered
-    return rising > falling, rising > falling if is_clear else remembered
-
-
-def _grows_at(items: Sequence[Item], *, end: bool) -> bool:
-    """Whether all that is unknown stands in front of all that is known, or with `end` behind it."""
-    is_known = [item.stored is not None for item in (items if end else reversed(items))]
-    return len(set(is_known)) > 1 and is_known == sorted(is_known, reverse=True)
 
 
 def _slid_in(
