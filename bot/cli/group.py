@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import click
 
-from bot.cli.output import say, write_what_can_be_shown
+from bot.cli.output import open_what_is_closed, say, write_what_can_be_shown
 from bot.config.errors import mask
 from bot.core.errors import ConfigError, FeedbellError, PortUnavailable, StoreHeld, StoreUnavailable, StoreUnusable
 from bot.core.text.characters import one_line
@@ -92,8 +92,14 @@ def group(ctx: click.Context, config: str | None) -> None:
 
 def main(args: list[str] | None = None, prog_name: str | None = None) -> None:
     """Run a command; every error on purpose becomes one line on stderr and its exit code."""
+    open_what_is_closed()
     write_what_can_be_shown()
-    sys.exit(_written(_run(args, prog_name or "feedbell")))
+    status = _written(_run(args, prog_name or "feedbell"))
+    try:
+        sys.stderr.flush()
+    except OSError:
+        _point_nowhere(2)
+    sys.exit(status)
 
 
 def _run(args: list[str] | None, name: str) -> int:
@@ -112,7 +118,7 @@ def _run(args: list[str] | None, name: str) -> int:
     except UnicodeEncodeError:
         if all(map(_is_text, sys.argv if args is None else args)):
             raise
-        click.echo("error: an argument is no UTF-8 text", err=True)
+        say("error: an argument is no UTF-8 text", err=True)
         return 2
     return status if isinstance(status, int) else 0
 
@@ -122,17 +128,21 @@ def _written(status: int) -> int:
     error = _flush()
     if error is None:
         return status
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or Python tries once more at its end, and calls that the exit code
+    _point_nowhere(1)
     if isinstance(error, BrokenPipeError):
         return status
     say(f"error: cannot write the output: {(error.strerror or 'failed').lower()}", err=True)
     return status or 1
 
 
+def _point_nowhere(descriptor: int) -> None:
+    """Else Python tries once more at its end to write what is left, and calls that the exit code."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
+
+
 def _flush() -> OSError | None:
     try:
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        sys.stdout.flush()
     except OSError as error:
         return error
     return None

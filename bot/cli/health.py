@@ -7,6 +7,7 @@ import os
 import click
 
 from bot.cli.loading import config_option, config_path
+from bot.cli.output import say
 from bot.config.load import listening_address
 
 PATIENCE = 5  # seconds; a bot that takes longer is not well
@@ -19,7 +20,7 @@ def health(ready: bool, config: str | None) -> int:
     """Ask the running bot whether it is well; exit 0 or 1."""
     (host, port), is_right = listening_address(config_path(config), os.environ)
     if not is_right:
-        click.echo("the configuration has mistakes; see `feedbell check`", err=True)
+        say("the configuration has mistakes; see `feedbell check`", err=True)
     target = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - what to ask, not what to listen on
     connection = http.client.HTTPConnection(target, port, timeout=PATIENCE)
     try:
@@ -27,11 +28,11 @@ def health(ready: bool, config: str | None) -> int:
         answer = connection.getresponse()
         body = answer.read(10_000).decode("utf-8", "replace")
     except (OSError, http.client.HTTPException) as error:
-        click.echo(f"no answer from {target}:{port}: {error}", err=True)
+        say(f"no answer from {target}:{port}: {error}", err=True)
         return 1
     finally:
         connection.close()
-    click.echo(_reasons(body) or ("well" if answer.status == 200 else f"status {answer.status}"))
+    say(_reasons(body) or ("well" if answer.status == 200 else f"status {answer.status}"))
     return 0 if answer.status == 200 else 1
 
 

@@ -1,6 +1,7 @@
 """What commands print: tables for people, JSON for programs, one line for each thing that happened."""
 
 import json
+import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -54,7 +55,20 @@ def named_files() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise UsageError(f"{error.filename}: {(error.strerror or 'failed').lower()}") from error
+        # The system names a file that can't be opened, but not one that can't be written to its end.
+        where = error.filename or "cannot write the file"
+        raise UsageError(f"{where}: {(error.strerror or 'failed').lower()}") from error
+
+
+def open_what_is_closed() -> None:
+    """Give a standard stream that was closed before the start something that takes nothing, or holds nothing.
+
+    Python has None for it, and the next file or socket would get its number. What is written to stdout fails, as
+    on a full disk: nobody got it. What is written to stderr is let go.
+    """
+    for name, flags, mode in (("stdin", os.O_RDONLY, "r"), ("stdout", os.O_RDONLY, "w"), ("stderr", os.O_WRONLY, "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.open(os.devnull, flags), mode, encoding="utf-8"))
 
 
 def write_what_can_be_shown() -> None:
@@ -98,7 +112,11 @@ def when(at: datetime | None, now: datetime) -> str:
 def say(text: str = "", *, err: bool = False, bold: bool = False) -> None:
     """Print lines; what could steer the terminal is taken out, for feeds and servers wrote a part of them."""
     shown = clean(text)
-    click.echo(click.style(shown, bold=True) if bold else shown, err=err)
+    try:
+        click.echo(click.style(shown, bold=True) if bold else shown, err=err)
+    except OSError:
+        if not err:  # or there is nobody left to tell, and what was done is no other for that
+            raise
 
 
 def print_json(value: object) -> None:

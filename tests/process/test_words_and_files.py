@@ -3,12 +3,14 @@
 import json
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-from tests.bot_process import BotProcess
+from tests.bot_process import ROOT, BotProcess
 from tests.servers.feeds import Document, FeedServer
 
 FEED = """<?xml version="1.0" encoding="UTF-8"?><rss version="2.0"><channel><title>Blog</title><item>
@@ -151,6 +153,42 @@ async def test_what_could_not_be_printed_is_told(tmp_path: Path) -> None:
         for call in (("tags",), ("latest", "--json"), ("opml", "export"), ("check",)):
             done = await BotProcess(tmp_path, "").call(*call, stdout=full)
             assert (done.code, done.err) == (1, "error: cannot write the output: no space left on device\n"), call
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        ("once", (0, "0 feeds polled, 0 new entries, 0 messages sent")),
+        ("check --config nope.toml", (78, "nope.toml: error: no such file; copy config.example.toml, or name another")),
+        ("resume console", (1, 'error: no destination "console"; destinations: none yet')),
+        ("status --nope", (2, "error: no such option '--nope'; see `feedbell status --help`")),
+        *((each, (1, "error: cannot write the output: bad")) for each in ("status", "tags --json", "doctor", "--help")),
+        ("send-test console", (1, "error: console did not take it: the console can't be written to")),
+    ],
+)
+def test_streams_that_are_closed_or_full_change_no_answer(tmp_path: Path, call: str, told: tuple[int, str]) -> None:
+    BotProcess(tmp_path, "")
+    code, words = told
+    done = redirected(tmp_path, call, ">&-")
+    assert (done.returncode, done.stderr.startswith(words)) == (code, True), done.stderr
+    assert redirected(tmp_path, call, "<&- >&- 2>&-").returncode == code
+    printed = words.startswith("error: cannot write the output") or call == "send-test console"
+    for nowhere in ("2>&-", "2>/dev/full"):
+        assert redirected(tmp_path, call, nowhere).returncode == (0 if printed else code)
+
+
+def test_a_list_that_could_not_be_written_is_an_error_that_says_why(tmp_path: Path) -> None:
+    BotProcess(tmp_path, "")
+    done = redirected(tmp_path, "opml export /dev/full", "")
+    assert (done.returncode, done.stderr) == (1, "error: cannot write the file: no space left on device\n")
+
+
+def redirected(folder: Path, call: str, streams: str) -> subprocess.CompletedProcess[str]:
+    """Run a command as a shell does that redirects or closes its streams."""
+    line, environ = f'exec "$0" -m bot {call} {streams}', {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        ["sh", "-c", line, sys.executable], cwd=folder, env=environ, text=True, capture_output=True, timeout=60
+    )
 
 
 async def test_what_the_console_did_not_take_is_retried(tmp_path: Path) -> None:
