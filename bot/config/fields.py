@@ -81,7 +81,7 @@ Count = Annotated[StrictInt, Field(ge=0, le=1_000_000_000)]
 AtLeastOne = Annotated[StrictInt, Field(ge=1, le=1_000_000_000)]
 Port = Annotated[StrictInt, Field(ge=1, le=65535)]
 
-Url = Annotated[str, _reads(values.parse_url)]
+Url = Annotated[str, _reads(values.parse_base_url)]
 FeedUrl = Annotated[str, _reads(values.parse_feed_url)]
 FeedName = Annotated[str, _reads(values.parse_feed_id)]
 SecretName = Annotated[str, _reads(values.parse_secret_name)]

@@ -188,6 +188,13 @@ def parse_url(text: str, *, what: str = "address") -> str:
     return text
 
 
+def parse_base_url(text: str) -> str:
+    """Read an address that paths are added to."""
+    if "?" in text or "#" in text:
+        raise ValueError(f'{quoted(text)} has paths added to it; leave out what begins with "?" or "#"')
+    return parse_url(text)
+
+
 def parse_feed_url(text: str) -> str:
     """Read a feed's address; credentials in it are refused with the way to give them (small print 11)."""
     parts = split_url(text)

@@ -52,6 +52,8 @@ ONE_MISTAKE = [
      'such as "127.0.0.1:8080"'),
     ('[slack]\napi_url = "slack.com"', '2:11: error: slack.api_url: "slack.com" is no address; allowed: "https://…" or '
      '"http://…"'),
+    ('[http]\npublic_url = "https://a.example/?b"', '2:14: error: http.public_url: "https://a.example/?b" has paths '
+     'added to it; leave out what begins with "?" or "#"'),
     ('[discord]\npublic_key = "abc"', "2:14: error: discord.public_key: must be the 64 hexadecimal digits that Discord "
      "shows as the application's public key"),
     ('[email]\nport = "587"', "2:8: error: email.port: a whole number is wanted, not text in quotes"),
