@@ -181,21 +181,6 @@ class Store(Protocol):
         """At start: every "sending" row of a process that is gone becomes "unknown". Returns how many."""
 
     # --- entries
-    async def latest(
-        self,
-        *,
-        tag: str | None = None,
-        feed: FeedId | None = None,
-        limit: int = 1,
-    ) -> Sequence[Entry]:
-        """The newest entries. `tag` is folded (core.tags.fold) and names a tag or a section."""
-
-    async def search(self, words: Sequence[str], *, limit: int) -> Sequence[Entry]:
-        """The newest entries that hold every word, folded, in title, text or tags."""
-
-    async def tags(self) -> Sequence[tuple[str, int]]:
-        """Every tag as shown, with its count, most used first; sections are none."""
-
     async def entry(self, name: str) -> Entry | None:
         """The newest entry whose guid, link (canonical too) or hex key is `name`."""
 

@@ -2,23 +2,16 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from bot.core.model.feed import Feed, FeedId
 from bot.core.model.route import DestinationUid
 from bot.core.tags import fold, fold_all
 from bot.store import destinations, feeds
-from bot.store.sql import Row, Tx, storable, to_ms, to_time
+from bot.store.sql import Tx, storable, to_ms
 
 POSITION = 1_000_000  # after every feed of the file
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditLine:
-    at: datetime
-    who: str
-    what: str
 
 
 def add_feed(tx: Tx, feed: Feed, destination: DestinationUid, tags: Sequence[str], *, who: str, now: datetime) -> bool:
@@ -118,8 +111,3 @@ def audit(tx: Tx, who: str, what: str, now: datetime) -> None:
         who=storable(who),
         what=storable(what),
     )
-
-
-def audit_lines(tx: Tx, limit: int) -> Sequence[AuditLine]:
-    rows: Sequence[Row] = tx.rows("SELECT at, who, what FROM audit ORDER BY id DESC LIMIT :limit", limit=limit)
-    return [AuditLine(at=to_time(row["at"]), who=row["who"], what=row["what"]) for row in rows]

@@ -72,7 +72,7 @@ def change(tx: Tx, feed_no: int, entry: Entry) -> None:
     if row is None:
         return
     stored = to_entry(row)
-    _untag(tx, feed_no, stored)
+    untag(tx, feed_no, stored.id, to_ms(stored.sort_at), folded_tags(stored.tags, stored.section))
     columns: dict[str, Value] = dict(zip(COLUMNS.split(", "), to_columns(entry, feed_no), strict=True))
     for kept in ("feed_no", "key", "sort_at", "first_seen_at"):
         del columns[kept]
@@ -103,11 +103,11 @@ def _tag(tx: Tx, feed_no: int, tagged: Iterable[tuple[Entry, int, int]]) -> None
     _count(tx, feed_no, counts)
 
 
-def _untag(tx: Tx, feed_no: int, entry: Entry) -> None:
-    names = folded_tags(entry.tags, entry.section)
+def untag(tx: Tx, feed_no: int, entry_id: int, at: int, names: Mapping[str, str | None]) -> None:
+    """Take back what was written of an entry's tags and sections, given as `folded_tags` and its place in time."""
     tx.run_many(
         "DELETE FROM entry_tag WHERE tag = :tag AND sort_at = :at AND entry_id = :id AND feed_no = :no",
-        [{"tag": tag, "at": to_ms(entry.sort_at), "id": entry.id, "no": feed_no} for tag in names],
+        [{"tag": tag, "at": at, "id": entry_id, "no": feed_no} for tag in names],
     )
     _count(tx, feed_no, {tag: (shown, -1) for tag, shown in names.items() if shown is not None})
 

@@ -16,7 +16,6 @@ from bot.core.model.feed import Feed, FeedId
 from bot.core.model.route import DestinationUid
 from bot.core.model.status import DeliveryRow, DestinationRow
 from bot.store import chat, deliveries, entries, lanes, leases, meta, status, subscriptions, upkeep
-from bot.store.chat import AuditLine
 from bot.store.database import Database
 from bot.store.remembered import Remembered
 from bot.store.sql import Tx
@@ -32,9 +31,9 @@ class Extras:
     def __init__(self, database: Database, opened: Opened | None) -> None:
         self._db = database
         self._opened = opened
-        alone = opened is not None and opened.lock is not None
-        self._follows = Remembered(lambda: database.read(chat.follows), keeps=alone)
-        self._chat_feeds = Remembered(lambda: database.read(chat.chat_feeds), keeps=alone)
+        self._is_alone = opened is not None and opened.lock is not None
+        self._follows = Remembered(lambda: database.read(chat.follows), keeps=self._is_alone)
+        self._chat_feeds = Remembered(lambda: database.read(chat.chat_feeds), keeps=self._is_alone)
 
     # --- chat
 
@@ -77,9 +76,6 @@ class Extras:
     async def resume_feed(self, feed_id: FeedId, *, who: str, now: datetime) -> bool:
         """False: no such feed, or it was neither paused nor stopped."""
         return await self._db.write(chat.resume_feed, feed_id, who=who, now=now)
-
-    async def audit_lines(self, *, limit: int = 50) -> Sequence[AuditLine]:
-        return await self._db.read(chat.audit_lines, limit)
 
     # --- leases and requests
 
@@ -174,15 +170,29 @@ class Extras:
         """What the operator was told, newest first."""
         return await self._db.read(deliveries.notices, limit)
 
+    async def sizes(self) -> Mapping[str, int]:
+        """Rows of each large table, and "bytes" on disk."""
+        return await self._db.read(status.sizes)
+
+    # --- entries
+
+    async def latest(self, *, tag: str | None = None, feed: FeedId | None = None, limit: int = 1) -> Sequence[Entry]:
+        """The newest entries. `tag` is folded (core.tags.fold) and names a tag or a section."""
+        return await self._db.read(entries.latest, tag=tag, feed=feed, limit=limit)
+
+    async def search(self, words: Sequence[str], *, limit: int) -> Sequence[Entry]:
+        """The newest entries that hold every word, folded, in title, text or tags."""
+        return await self._db.read(entries.search, words, limit=limit)
+
+    async def tags(self) -> Sequence[tuple[str, int]]:
+        """Every tag as shown, with its count, most used first; sections are none."""
+        return await self._db.read(entries.tags)
+
     async def entries_since(
         self, at: datetime, *, limit: int, feeds: frozenset[FeedId] | None = None
     ) -> Sequence[Entry]:
         """The first entries by when they stand in time, oldest first; `feeds` leaves out all others."""
         return await self._db.read(entries.since, at, limit=limit, feeds=feeds)
-
-    async def sizes(self) -> Mapping[str, int]:
-        """Rows of each large table, and "bytes" on disk."""
-        return await self._db.read(status.sizes)
 
     # --- upkeep
 

@@ -11,9 +11,9 @@ from bot.store import records
 from bot.store.feed_rows import to_columns
 from bot.store.sql import Row, Tx, chunks, one_of, storable, to_ms
 
-# A claim may take it: at its next poll, or never.
-DUE = "CASE WHEN gone_at IS NULL AND paused_at IS NULL AND stopped IS NULL THEN next_poll_at END"
 ACTIVE = "gone_at IS NULL AND paused_at IS NULL AND stopped IS NULL"
+# A claim may take it: at its next poll, or never.
+DUE = f"CASE WHEN {ACTIVE} THEN next_poll_at END"
 # Now, but no earlier than its server has asked for (P9).
 PEACE = "{0}(:now, COALESCE(asked_until, 0))"
 # What a change of the configuration is judged by; not the listings, which are most of a feed's row.

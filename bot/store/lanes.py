@@ -9,7 +9,7 @@ from bot.core.model.delivery import Delivery, DeliveryKind, Lane, Owed
 from bot.core.model.entry import Entry
 from bot.store import deliveries, destinations, entries
 from bot.store.delivery_rows import COLUMNS, to_columns, to_delivery, to_destination
-from bot.store.sql import Row, Tx, Value, chunks, one_of, to_ms, to_time, to_time_or_none
+from bot.store.sql import Row, Tx, Value, chunks, number_of, one_of, to_ms, to_time, to_time_or_none
 
 ORDER = "ORDER BY COALESCE(place, id)"
 DUE = "destination_uid = :uid AND wake_at IS NOT NULL AND wake_at <= :now"
@@ -161,13 +161,13 @@ def owed(tx: Tx, uid: str, now: datetime, limit: int) -> list[Owed]:
 
 def waiting(tx: Tx, now: datetime) -> int:
     """How many deliveries are due or will be retried, where nothing keeps a destination from taking them."""
-    row = tx.row(
+    return number_of(
+        tx,
         "SELECT COUNT(*) AS n FROM delivery d JOIN destination t ON t.uid = d.destination_uid"
         " WHERE d.wake_at IS NOT NULL AND (d.wake_at <= :now OR d.attempts > 0)"
         " AND t.parked IS NULL AND t.unsubscribed = 0 AND t.gone_at IS NULL",
         now=to_ms(now),
     )
-    return 0 if row is None else int(row["n"])
 
 
 def _with_entries(tx: Tx, rows: Sequence[Row]) -> list[Owed]:

@@ -7,7 +7,7 @@ from statistics import median
 from bot.core.model.feed import FeedId
 from bot.core.model.status import Delay, Totals
 from bot.store.database import Database
-from bot.store.sql import Tx, Value, to_ms, to_time
+from bot.store.sql import Tx, number_of, to_ms, to_time
 
 LATELY = timedelta(hours=24)
 DEAD_SHOWN = timedelta(days=7)
@@ -22,17 +22,17 @@ def entry_counts(tx: Tx) -> Mapping[FeedId, int]:
 
 def totals(tx: Tx, now: datetime) -> Totals:
     return Totals(
-        entries=_count(tx, "SELECT SUM(entries) AS n FROM feed WHERE gone_at IS NULL"),
-        sent_lately=_count(
+        entries=number_of(tx, "SELECT SUM(entries) AS n FROM feed WHERE gone_at IS NULL"),
+        sent_lately=number_of(
             tx,
             "SELECT COUNT(*) AS n FROM delivery WHERE id > (SELECT MAX(id) FROM delivery) - :newest"
             " AND state = 'sent' AND digest_id IS NULL AND settled_at >= :since",
             newest=NEWEST,
             since=to_ms(now - LATELY),
         ),
-        waiting=_count(tx, "SELECT COUNT(*) AS n FROM delivery WHERE wake_at IS NOT NULL"),
-        held=_count(tx, "SELECT COUNT(*) AS n FROM delivery WHERE state = 'held' AND digest_id IS NULL"),
-        dead=_count(
+        waiting=number_of(tx, "SELECT COUNT(*) AS n FROM delivery WHERE wake_at IS NOT NULL"),
+        held=number_of(tx, "SELECT COUNT(*) AS n FROM delivery WHERE state = 'held' AND digest_id IS NULL"),
+        dead=number_of(
             tx,
             "SELECT COUNT(*) AS n FROM delivery WHERE state = 'dead' AND digest_id IS NULL AND settled_at >= :since",
             since=to_ms(now - DEAD_SHOWN),
@@ -51,7 +51,7 @@ def entries_by_week(tx: Tx, now: datetime, weeks: int) -> Sequence[tuple[datetim
         since=first * WEEK_MS + MONDAY_MS,
     )
     found = {row["n"]: row["found"] for row in rows}
-    return [(to_time(number * WEEK_MS + MONDAY_MS), found.get(number, 0)) for number in range(first, last + 1)]
+    return [(to_time(week * WEEK_MS + MONDAY_MS), found.get(week, 0)) for week in range(first, last + 1)]
 
 
 def delays_by_day(tx: Tx, now: datetime, days: int) -> Sequence[Delay]:
@@ -95,8 +95,3 @@ class Pages:
 
     async def delays_by_day(self, *, now: datetime, days: int) -> Sequence[Delay]:
         return await self._db.read(delays_by_day, now, days)
-
-
-def _count(tx: Tx, sql: str, **params: Value) -> int:
-    row = tx.row(sql, **params)
-    return 0 if row is None or row["n"] is None else int(row["n"])

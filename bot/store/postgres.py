@@ -3,6 +3,7 @@
 import logging
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -92,10 +93,8 @@ class PostgresConnection:
         self._raw.execute("ROLLBACK TO SAVEPOINT work")
 
     def close(self) -> None:
-        try:
+        with suppress(psycopg.Error):
             self._raw.close()
-        except psycopg.Error:
-            return
 
     @property
     def usable(self) -> bool:

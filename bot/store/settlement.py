@@ -139,17 +139,8 @@ def _retry(tx: Tx, row: Row, result: RetryAt, now: datetime) -> None:
         alone=int(result.alone),
         at=at,
     )
-    if result.plain:
-        return
-    tx.run(
-        "UPDATE destination SET failures = failures + :step, unwell_since = COALESCE(unwell_since, :now),"
-        f" not_before = CASE WHEN :alone = 1 THEN not_before ELSE {_later(tx)} END WHERE uid = :uid",
-        uid=row["destination_uid"],
-        step=int(not result.throttled),
-        now=to_ms(now),
-        alone=int(result.alone),
-        at=at,
-    )
+    if not result.plain:
+        _put_off(tx, row["destination_uid"], at, failed=not result.throttled, alone=result.alone, now=now)
 
 
 def _unknown(tx: Tx, row: Row, result: Unknown, now: datetime) -> None:
@@ -168,20 +159,25 @@ def _unknown(tx: Tx, row: Row, result: Unknown, now: datetime) -> None:
         alone=int(result.alone),
         now=to_ms(now),
     )
+    look_at = to_ms(result.look_at)
+    _put_off(tx, row["destination_uid"], look_at, failed=result.failed, alone=result.alone, now=now)
+
+
+def _put_off(tx: Tx, uid: str, at: int, *, failed: bool, alone: bool, now: datetime) -> None:
+    """Let an unwell destination wait until `at`, but for what is one message's own affair (`alone`).
+
+    A head and the next one that were both tried are both waited for.
+    """
     tx.run(
-        "UPDATE destination SET unwell_since = COALESCE(unwell_since, :now), failures = failures + :failed,"
-        f" not_before = CASE WHEN :alone = 1 THEN not_before ELSE {_later(tx)} END WHERE uid = :uid",
-        uid=row["destination_uid"],
-        failed=int(result.failed),
-        at=to_ms(result.look_at),
-        alone=int(result.alone),
+        "UPDATE destination SET failures = failures + :failed, unwell_since = COALESCE(unwell_since, :now),"
+        f" not_before = CASE WHEN :alone = 1 THEN not_before ELSE {tx.greatest}(COALESCE(not_before, 0), :at) END"
+        " WHERE uid = :uid",
+        uid=uid,
+        failed=int(failed),
         now=to_ms(now),
+        alone=int(alone),
+        at=at,
     )
-
-
-def _later(tx: Tx) -> str:
-    """A head and the next one that were both tried are both waited for."""
-    return f"{tx.greatest}(COALESCE(not_before, 0), :at)"
 
 
 def _parked(tx: Tx, row: Row, result: Parked, now: datetime) -> None:

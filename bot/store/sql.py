@@ -49,6 +49,12 @@ class Tx(Protocol):
         """Execute `head VALUES (…), (…) tail` for all rows, in their order; return what `tail` returns."""
 
 
+def number_of(tx: Tx, sql: str, **params: Value) -> int:
+    """Return the `n` of the one row that `sql` asks for; 0 where that is nothing."""
+    row = tx.row(sql, **params)
+    return 0 if row is None or row["n"] is None else int(row["n"])
+
+
 def to_ms(at: datetime) -> int:
     return (at - EPOCH) // MS
 

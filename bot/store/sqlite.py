@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from bot.core.errors import StoreError, StoreUnavailable, StoreUnusable
@@ -86,10 +87,8 @@ class SqliteConnection:
         self._raw.execute("RELEASE work")
 
     def close(self) -> None:
-        try:
+        with suppress(sqlite3.Error):
             self._raw.close()
-        except sqlite3.Error:
-            return
 
     @property
     def usable(self) -> bool:

@@ -10,7 +10,7 @@ from bot.core.model.route import DestinationUid
 from bot.core.model.status import DestinationRow
 from bot.store import destinations
 from bot.store.delivery_rows import to_destination
-from bot.store.sql import Tx, to_ms, to_time, to_time_or_none
+from bot.store.sql import Tx, number_of, to_ms, to_time, to_time_or_none
 
 LATE = "paused_at IS NULL AND stopped IS NULL AND :now - next_poll_at > 3 * interval_ms"
 MANY_LATE = 100
@@ -91,9 +91,8 @@ def delivery_counts(tx: Tx) -> Mapping[DeliveryState, int]:
         " GROUP BY state"
     ):
         counts[DeliveryState(row["state"])] += row["n"]
-    sent = tx.row("SELECT COUNT(*) AS n FROM delivery WHERE state = 'sent' AND digest_id IS NULL")
-    counts[DeliveryState.SENT] = 0 if sent is None else sent["n"]
-    return counts
+    sent = "SELECT COUNT(*) AS n FROM delivery WHERE state = 'sent' AND digest_id IS NULL"
+    return counts | {DeliveryState.SENT: number_of(tx, sent)}
 
 
 def overdue(tx: Tx, now: datetime) -> Sequence[tuple[DestinationUid, datetime]]:
@@ -109,14 +108,13 @@ def overdue(tx: Tx, now: datetime) -> Sequence[tuple[DestinationUid, datetime]]:
 
 def sizes(tx: Tx) -> Mapping[str, int]:
     """Rows of the large tables, and bytes on disk."""
-    counts: dict[str, int] = {}
-    for table in ("feed", "entry", "seen", "delivery", "attempt", "destination"):
-        row = tx.row(f"SELECT COUNT(*) AS n FROM {table}")
-        counts[table] = 0 if row is None else row["n"]
-    if tx.shared:
-        row = tx.row("SELECT pg_database_size(current_database()) AS n")
-        counts["bytes"] = 0 if row is None else row["n"]
-    else:
-        row = tx.row("SELECT page_count * page_size AS n FROM pragma_page_count, pragma_page_size")
-        counts["bytes"] = 0 if row is None else row["n"]
-    return counts
+    tables = ("feed", "entry", "seen", "delivery", "attempt", "destination")
+    on_disk = (
+        "SELECT pg_database_size(current_database()) AS n"
+        if tx.shared
+        else "SELECT page_count * page_size AS n FROM pragma_page_count, pragma_page_size"
+    )
+    return {
+        **{table: number_of(tx, f"SELECT COUNT(*) AS n FROM {table}") for table in tables},
+        "bytes": number_of(tx, on_disk),
+    }

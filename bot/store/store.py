@@ -195,8 +195,7 @@ class Store(Extras, Pages):
         await self._touch(now)
 
     async def recover(self, *, now: datetime) -> int:
-        alone = self._opened is not None and self._opened.lock is not None
-        return await self._db.write(upkeep.recover, self.owner, now=now, grace=self.grace, alone=alone)
+        return await self._db.write(upkeep.recover, self.owner, now=now, grace=self.grace, alone=self._is_alone)
 
     async def set_right(self, *, now: datetime) -> None:
         """After the machine's clock was set: no time that it gave while it was wrong keeps anything waiting."""
@@ -209,21 +208,6 @@ class Store(Extras, Pages):
             await self._db.write_soon(meta.touch, now)
 
     # --- entries
-
-    async def latest(
-        self,
-        *,
-        tag: str | None = None,
-        feed: FeedId | None = None,
-        limit: int = 1,
-    ) -> Sequence[Entry]:
-        return await self._db.read(entries.latest, tag=tag, feed=feed, limit=limit)
-
-    async def search(self, words: Sequence[str], *, limit: int) -> Sequence[Entry]:
-        return await self._db.read(entries.search, words, limit=limit)
-
-    async def tags(self) -> Sequence[tuple[str, int]]:
-        return await self._db.read(entries.tags)
 
     async def consult(self, question: Callable[[Reading], T]) -> T:
         """Answer a question of several steps in one go, off the loop: while the bot is busy each turn is a wait."""

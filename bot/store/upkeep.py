@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from bot.core.model.route import DestinationUid
-from bot.store import destinations, feeds, lanes, meta
+from bot.store import destinations, entries, feeds, lanes, meta
 from bot.store.entry_rows import folded_tags, searchable
 from bot.store.feed_rows import unpack_listing
-from bot.store.sql import Row, Tx, Value, one_of, to_ms
+from bot.store.sql import Tx, Value, number_of, one_of, to_ms
 
 GONE_KEPT = timedelta(days=30)  # small print 21
 TEXT_KEPT = timedelta(days=90)  # N26
@@ -32,21 +32,16 @@ def recover(tx: Tx, owner: str, *, now: datetime, grace: timedelta, alone: bool)
     uids = [row["uid"] for row in rows]
     found = 0
     for uid in uids:
-        sending = tx.row(
-            "SELECT COUNT(*) AS n FROM delivery WHERE destination_uid = :uid AND state = 'sending'", uid=uid
+        found += number_of(
+            tx, "SELECT COUNT(*) AS n FROM delivery WHERE destination_uid = :uid AND state = 'sending'", uid=uid
         )
-        found += 0 if sending is None else int(sending["n"])
         lanes.forget_senders(tx, uid, now=now, grace=grace)
         tx.run("UPDATE destination SET owner = NULL, lease_until = NULL WHERE uid = :uid", uid=uid)
     _forget_a_wrong_clock(tx, owner, now, grace)
     destinations.reschedule(tx, uids)
     if alone:
         tx.run("UPDATE lease SET owner = NULL, until = NULL")
-        tx.run(
-            "UPDATE feed SET owner = NULL, lease_until = NULL, due_at ="
-            " CASE WHEN gone_at IS NULL AND paused_at IS NULL AND stopped IS NULL THEN next_poll_at END"
-            " WHERE lease_until IS NOT NULL"
-        )
+        tx.run(f"UPDATE feed SET owner = NULL, lease_until = NULL, due_at = {feeds.DUE} WHERE lease_until IS NOT NULL")
     return found
 
 
@@ -190,8 +185,7 @@ def forget_overflow(tx: Tx, feed_no: int, keep: int) -> int:
     feed = tx.row("SELECT entries, listing FROM feed WHERE no = :no", no=feed_no)
     if feed is None or int(feed["entries"]) <= keep:
         return 0
-    counted = tx.row("SELECT COUNT(*) AS n FROM entry WHERE feed_no = :no", no=feed_no)
-    excess = 0 if counted is None else int(counted["n"]) - keep
+    excess = number_of(tx, "SELECT COUNT(*) AS n FROM entry WHERE feed_no = :no", no=feed_no) - keep
     if excess <= 0:
         return 0
     listed = {key for _, key in unpack_listing(bytes(feed["listing"]))}
@@ -205,23 +199,14 @@ def forget_overflow(tx: Tx, feed_no: int, keep: int) -> int:
     old = [row for row in rows if bytes(row["key"]) not in listed][: min(excess, STEP)]
     if not old:
         return 0
-    _untag(tx, feed_no, old)
+    for row in old:
+        tags = folded_tags(json.loads(row["tags"]), json.loads(row["section"]))
+        entries.untag(tx, feed_no, row["id"], row["sort_at"], tags)
+    tx.run("DELETE FROM feed_tag WHERE feed_no = :no AND count <= 0", no=feed_no)  # what nothing has any more
     names, params = one_of("entry_id", "i", [row["id"] for row in old])
     tx.run(f"DELETE FROM seen WHERE feed_no = :no AND {names}", no=feed_no, **params)
     names, params = one_of("id", "i", [row["id"] for row in old])
     return tx.run(f"DELETE FROM entry WHERE {names}", **params)
-
-
-def _untag(tx: Tx, feed_no: int, rows: Sequence[Row]) -> None:
-    """Take the tags of entries that go; a tag that nothing has any more goes too."""
-    for row in rows:
-        tags = folded_tags(json.loads(row["tags"]), json.loads(row["section"]))
-        for tag, shown in tags.items():
-            at = {"tag": tag, "at": row["sort_at"], "id": row["id"]}
-            tx.run("DELETE FROM entry_tag WHERE tag = :tag AND sort_at = :at AND entry_id = :id", **at)
-            if shown is not None:
-                tx.run("UPDATE feed_tag SET count = count - 1 WHERE feed_no = :no AND tag = :tag", no=feed_no, tag=tag)
-    tx.run("DELETE FROM feed_tag WHERE feed_no = :no AND count <= 0", no=feed_no)
 
 
 def drop_gone(tx: Tx, now: datetime) -> int:

@@ -15,6 +15,7 @@ from bot.core.model.feed import Feed, FeedAuth, FeedId
 from bot.core.model.route import DestinationUid, Route
 from bot.services.commands import COMMANDS, Answer, Who
 from tests.chat_room import FEEDS, Room, admin, feed_of, item, someone, words
+from tests.store.builders import audited
 
 PART_2 = "EVPN Multihoming Across Vendors, Part 2: Verifying the Forwarding Plane"
 SPELLINGS = json.loads((FEEDS.parent / "cases/shared/C100-tag-spelling/inputs.json").read_text(encoding="utf-8"))
@@ -228,7 +229,7 @@ async def test_each_command_is_for_those_it_is_meant_for(seed: Room, role: str, 
         assert "for people, not for bots" in said
     elif command.for_admins and role not in ("admin", "admin in a DM"):
         assert f"your id is {ROLES[role].id}" in said
-        assert await seed.store.audit_lines() == []
+        assert await audited(seed.store) == []
     else:
         assert "your id is" not in said
         assert "not for bots" not in said

@@ -11,6 +11,7 @@ import pytest
 from bot.core.errors import AddressRefused, FetchError
 from bot.core.model.feed import Feed, FeedId
 from tests.chat_room import Room, admin, feed_of, item, someone, words
+from tests.store.builders import audited
 
 URL = "https://site.example/feed.xml"
 
@@ -63,8 +64,8 @@ async def test_a_confirmed_feed_is_read_and_goes_to_the_channel_it_was_added_in(
     state = (await room.store.feeds())[0]
     assert (state.feed.id, state.feed.url, state.feed.from_chat) == ("example-feed", URL, True)
     assert await room.store.chat_feeds() == [("example-feed", "slack:C0GENERAL", ["bgp", "big-data"])]
-    line = (await room.store.audit_lines())[0]
-    assert (line.who, "example-feed" in line.what) == ("slack:U0ADMIN", True)
+    who, what = (await audited(room.store))[0]
+    assert (who, "example-feed" in what) == ("slack:U0ADMIN", True)
     assert room.woken
 
 
@@ -126,7 +127,7 @@ async def test_a_feed_of_the_file_can_be_paused_but_not_removed(room: Room) -> N
     assert "paused already" in await room.say("pause filed", admin())
     assert "read again" in await room.say("resume filed", admin())
     assert "not paused" in await room.say("resume filed", admin())
-    assert [line.what for line in await room.store.audit_lines()] == ["resume filed", "pause filed"]
+    assert [what for _, what in await audited(room.store)] == ["resume filed", "pause filed"]
 
 
 async def test_a_feed_added_in_chat_can_be_removed_there(room: Room) -> None:

@@ -20,6 +20,12 @@ Y = DestinationUid("discord:1")
 OPS = DestinationUid("slack:#ops")
 
 
+async def audited(store: Store) -> list[tuple[str, str]]:
+    """Who changed what, newest first, as the table has it that docs/commands.md names."""
+    rows = await store._db.read(lambda tx: tx.rows("SELECT who, what FROM audit ORDER BY id DESC"))
+    return [(row["who"], row["what"]) for row in rows]
+
+
 def feed(name: str = "blog", **changes: object) -> Feed:
     settings: dict[str, object] = {"id": FeedId(name), "url": f"https://{name}.example/feed.xml"}
     return Feed(**{**settings, **changes})  # type: ignore[arg-type]

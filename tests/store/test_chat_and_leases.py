@@ -8,7 +8,7 @@ from bot.core.errors import LeaseLost
 from bot.core.model.feed import FeedId
 from bot.core.model.route import DestinationUid
 from bot.store.store import Store, open_store
-from tests.store.builders import LEASE, MINUTE, NOW, X, announced, claimed, entry, feed, new, started
+from tests.store.builders import LEASE, MINUTE, NOW, X, announced, audited, claimed, entry, feed, new, started
 
 ANN = DestinationUid("slack:U1")
 
@@ -36,7 +36,7 @@ async def test_a_feed_added_in_chat_outlives_a_new_configuration(store: Store) -
     assert await store.remove_chat_feed(FeedId("chat"), who="slack:U9", now=NOW)
     assert [state.feed.id for state in await store.feeds()] == ["blog", "other"]
     assert await store.chat_feeds() == []
-    assert [line.who for line in await store.audit_lines()] == ["slack:U9", "slack:U9"]
+    assert [who for who, _ in await audited(store)] == ["slack:U9", "slack:U9"]
 
 
 async def test_what_is_owed_to_who_follows_outlives_a_new_configuration(store: Store) -> None:

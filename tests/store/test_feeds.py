@@ -13,6 +13,7 @@ from tests.store.builders import (
     LEASE,
     MINUTE,
     NOW,
+    audited,
     change,
     claimed,
     entry,
@@ -195,7 +196,7 @@ async def test_a_paused_feed_rests_until_it_is_resumed(store: Store) -> None:
     assert await store.resume_feed(FeedId("blog"), who="slack:U1", now=NOW + MINUTE)
     state = await claimed(store, at=NOW + MINUTE)
     assert (state.paused_at, state.resumed_at) == (None, NOW + MINUTE)
-    assert [line.what for line in await store.audit_lines()] == ["resume blog", "pause blog"]
+    assert [what for _, what in await audited(store)] == ["resume blog", "pause blog"]
 
 
 async def test_credentials_are_never_stored_but_come_with_the_configured_feed(store: Store, state: str) -> None:
