@@ -103,8 +103,7 @@ async def _try_feed(parts: Parts, feed: Feed) -> Tried:
 
 def _slower(feed: Feed, validators: Validators) -> str:
     """Say so where the server makes every poll cost a whole document, and is asked less often for it."""
-    has_validators = validators.etag is not None or validators.last_modified is not None
-    interval = poll_interval(feed, has_validators=has_validators)
+    interval = poll_interval(feed, has_validators=validators.are_given)
     if interval == poll_interval(feed, has_validators=True):
         return ""
     short, long = show_duration(feed.interval), show_duration(interval)

@@ -46,14 +46,13 @@ def plan_failure(
             " itself, and nothing is missed; if it lives elsewhere now, put the new address into the file."
         )
         notices = (Notice(key=f"broken|{state.feed.id}|{since.isoformat()}", words=told),)
-    has_validators = state.validators.etag is not None or state.validators.last_modified is not None
     change = FeedChange(
         next_poll_at=next_poll_at(
             state.feed,
             memory,
             now=now,
             roll=roll,
-            has_validators=has_validators,
+            has_validators=state.validators.are_given,
             failures=failures,
             asked=asked,
             gone=gone,

@@ -12,7 +12,7 @@ from itertools import pairwise
 from urllib.parse import urlsplit
 
 from bot.core.model.entry import ParsedEntry, ParsedFeed
-from bot.core.model.feed import Feed, FeedId, Fetched
+from bot.core.model.feed import PERMANENT, Feed, FeedId, Fetched, moved_for_good
 from bot.core.schedule import poll_interval
 from bot.core.tags import decide_section, entry_tags, fold
 from bot.core.text.characters import one_line
@@ -71,8 +71,7 @@ def config_block(
     """
     items = _items(parsed)
     section = decide_section([item.categories for item in items], title=parsed.title).names
-    moved = bool(fetched.hops) and all(status in (301, 308) for status, _ in fetched.hops)
-    address = fetched.url if moved else url
+    address = fetched.url if moved_for_good(fetched.hops) else url
     feed_id = propose_id(parsed.title, address, taken=taken)
     lines = [feed_block(feed_id, address, title=parsed.title, section=section[0] if len(section) == 1 else None)]
     if allow_private:
@@ -117,7 +116,7 @@ def propose_id(title: str, url: str, *, taken: Collection[str] = ()) -> str:
 
 
 def _address(fetched: Fetched) -> Iterator[Finding]:
-    if any(status in (301, 308) for status, _ in fetched.hops):
+    if any(status in PERMANENT for status, _ in fetched.hops):
         yield Finding(topic="address", level=Level.NOTE, words=f"moved for good to {fetched.url}; configure that one")
     elif fetched.hops:
         words = f"answers from {fetched.url} for now; the configured address stays"

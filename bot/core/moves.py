@@ -3,10 +3,9 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from bot.core.model.feed import FeedMemory, FeedState, Fetched, NotModified
+from bot.core.model.feed import FeedMemory, FeedState, Fetched, NotModified, moved_for_good
 from bot.core.model.plan import Notice
 
-PERMANENT = frozenset({301, 308})
 MOVE_POLLS = 3
 MOVE_AFTER = timedelta(days=3)
 GONE_POLLS = 3
@@ -20,8 +19,7 @@ def follow_redirects(
     The new address is adopted after three polls over three days that all led to the same place and found the same
     feed there. Anything else only follows: maintenance pages redirect permanently, too.
     """
-    permanent = bool(answer.hops) and all(status in PERMANENT for status, _ in answer.hops)
-    if not permanent or not is_same_feed:
+    if not moved_for_good(answer.hops) or not is_same_feed:
         if memory.redirect_to is None:
             return memory, ()
         return replace(memory, redirect_to=None, redirect_since=None, redirect_polls=0), ()

@@ -110,7 +110,7 @@ def plan_unchanged(
     memory, notices = follow_redirects(state, answer, memory, is_same_feed=True, now=now)
     if memory.told_broken_at is not None or memory.gone_polls or memory.truncated_polls:
         memory = replace(memory, told_broken_at=None, gone_polls=0, truncated_polls=0)
-    has_validators = _has_validators(answer)
+    has_validators = answer.validators.are_given
     change = FeedChange(
         next_poll_at=next_poll_at(
             state.feed, memory, now=now, roll=roll, has_validators=has_validators, max_age=answer.max_age
@@ -247,7 +247,7 @@ def _change(poll: _Poll, news: News, known: Known, *, roll: float) -> FeedChange
             poll.memory,
             now=poll.now,
             roll=roll,
-            has_validators=_has_validators(fetched),
+            has_validators=fetched.validators.are_given,
             max_age=fetched.max_age,
         ),
         memory=poll.memory,
@@ -267,10 +267,6 @@ def _listing(news: News) -> tuple[tuple[bytes, Key], ...]:
         for item in news.items
         if item.parsed.bytes_hash
     )
-
-
-def _has_validators(answer: Fetched | NotModified) -> bool:
-    return answer.validators.etag is not None or answer.validators.last_modified is not None
 
 
 def _notices(poll: _Poll, news: News, telling: Telling) -> tuple[Notice, ...]:

@@ -150,9 +150,19 @@ def display_date(entry: Entry, *, timezone: tzinfo) -> str:
         return ""
     seen = entry.first_seen_at
     if entry.date_only:
-        return _words(min(_day_of(at), (seen.astimezone(UTC) + EASTMOST).date()))
-    at = min(at, seen).astimezone(timezone)
-    return f"{_words(at)} {at:%H:%M %Z}".rstrip()
+        return display_day(min(_day_of(at), (seen.astimezone(UTC) + EASTMOST).date()))
+    return display_moment(min(at, seen), timezone=timezone)
+
+
+def display_moment(at: datetime, *, timezone: tzinfo) -> str:
+    """Return a moment as it prints: "16 Sep 2026 14:05 CEST"."""
+    local = at.astimezone(timezone)
+    return f"{display_day(local)} {local:%H:%M %Z}".rstrip()
+
+
+def display_day(day: date) -> str:
+    """Return a day as it prints: "16 Sep 2026"."""
+    return f"{day.day} {_MONTHS[day.month - 1]} {day.year}"
 
 
 def span_text(spans: Sequence[Span]) -> str:
@@ -318,7 +328,3 @@ def _published_json(entry: Entry) -> str | None:
 
 def _day_of(at: datetime) -> date:
     return (min(at.astimezone(UTC), _LAST) + TO_THE_DAY).date()
-
-
-def _words(at: date) -> str:
-    return f"{at.day} {_MONTHS[at.month - 1]} {at.year}"

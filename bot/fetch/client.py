@@ -13,7 +13,7 @@ from yarl import URL
 
 from bot import crash
 from bot.core.errors import FetchError
-from bot.core.model.feed import Feed, FeedId, Fetched, NotModified, Validators
+from bot.core.model.feed import Feed, FeedId, Fetched, Hops, NotModified, Validators
 from bot.fetch.body import BodyReader
 from bot.fetch.errand import ACCEPT_PAGE, Errand, errand_for, to_url
 from bot.fetch.guard import check_url, to_networks
@@ -35,7 +35,7 @@ _NOTHING_KNOWN: Final = Validators()
 class _Trail:
     """What the hops before this one left: where they led, and the longest wait that one asked for with Retry-After."""
 
-    hops: tuple[tuple[int, str], ...] = ()
+    hops: Hops = ()
     wait: timedelta | None = None
 
 
@@ -131,7 +131,7 @@ class HttpFetcher:
         if status in _REDIRECTS and "Location" in headers:
             return trail
         fresh = _longest(max_age(headers, now=now), trail.wait)
-        if status == 304 and known.url == str(url) and (known.etag or known.last_modified):
+        if status == 304 and known.url == str(url) and known.are_given:
             renewed = validators(headers, url=str(url), before=known)
             return NotModified(url=str(url), validators=renewed, hops=trail.hops, max_age=fresh)
         if status not in _WITH_BODY:
@@ -181,7 +181,7 @@ class HttpFetcher:
 
 
 def _to_fetched(
-    response: aiohttp.ClientResponse, url: URL, body: bytes, hops: tuple[tuple[int, str], ...], fresh: timedelta | None
+    response: aiohttp.ClientResponse, url: URL, body: bytes, hops: Hops, fresh: timedelta | None
 ) -> Fetched:
     headers = response.headers
     named = links(headers)

@@ -3,10 +3,9 @@
 from datetime import datetime, timedelta, tzinfo
 
 from bot.core.model.entry import Entry
-from bot.core.render import display_date
+from bot.core.render import display_date, display_day
 
 _UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
-_MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 NEAR = timedelta(seconds=5)
 FAR = timedelta(days=14)  # from here on a date says more than a count of days
 
@@ -30,16 +29,13 @@ class Moments:
         return f"{self.day(at)}, {at.astimezone(self._zone):%H:%M:%S %Z}"
 
     def day(self, at: datetime) -> str:
-        local = at.astimezone(self._zone)
-        return f"{local.day} {_MONTHS[local.month - 1]} {local.year}"
+        return display_day(at.astimezone(self._zone))
 
     def short_day(self, at: datetime) -> str:
-        local = at.astimezone(self._zone)
-        return f"{local.day} {_MONTHS[local.month - 1]}"
+        return self.day(at).rpartition(" ")[0]
 
     def month(self, at: datetime) -> str:
-        local = at.astimezone(self._zone)
-        return f"{_MONTHS[local.month - 1]} {local.year}"
+        return self.day(at).partition(" ")[2]
 
     def clock(self, at: datetime) -> str:
         return f"{at.astimezone(self._zone):%H:%M}"

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import NewType
+from typing import NewType, TypeAlias
 
 Key = NewType("Key", bytes)  # 16 bytes; what makes an entry the same entry within its feed
 FeedId = NewType("FeedId", str)  # the configured `id`; stable while the URL may change
@@ -45,6 +45,11 @@ class Validators:
     etag: str | None = None
     last_modified: str | None = None
     url: str | None = None  # the final URL of the answer that gave them
+
+    @property
+    def are_given(self) -> bool:
+        """Whether there are any: without one each poll brings the whole document (P5)."""
+        return self.etag is not None or self.last_modified is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +118,15 @@ class FeedState:
     epoch: int = 0  # of the lease; compared at commit
 
 
+Hops: TypeAlias = tuple[tuple[int, str], ...]  # each redirect: its status and the target
+PERMANENT = frozenset({301, 308})
+
+
+def moved_for_good(hops: Hops) -> bool:
+    """Whether there was a redirect, and each says that it will last."""
+    return bool(hops) and all(status in PERMANENT for status, _ in hops)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
     """A 200 with its whole body, decoded from Content-Encoding but not from its charset."""
@@ -121,7 +135,7 @@ class Fetched:
     body: bytes
     content_type: str | None
     validators: Validators
-    hops: tuple[tuple[int, str], ...] = ()  # each redirect: its status and the target
+    hops: Hops = ()
     max_age: timedelta | None = None  # from Cache-Control, or Expires minus Date (P6)
     hub: str | None = None  # from Link headers
     self_url: str | None = None
@@ -133,5 +147,5 @@ class NotModified:
 
     url: str
     validators: Validators
-    hops: tuple[tuple[int, str], ...] = ()
+    hops: Hops = ()
     max_age: timedelta | None = None

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from bot.core.errors import FetchError, ParseError
 from bot.core.model.entry import Entry, Key, ParsedEntry, ParsedFeed
-from bot.core.model.feed import Feed
-from bot.core.moves import PERMANENT
+from bot.core.model.feed import Feed, moved_for_good
 from bot.core.recording import entry_of
 from bot.core.tags import decide_section
 from bot.ports import Clock, Parser
@@ -31,9 +30,8 @@ async def discover(url: str, *, pages: PageFetcher, parser: Parser) -> Found | N
             found = await Discovery(pages, parser).find(url, from_chat=True)
     except (TimeoutError, FetchError, ParseError):
         return None
-    hops = found.fetched.hops
-    moved = bool(hops) and all(status in PERMANENT for status, _ in hops)
-    return Found(url=found.fetched.url if moved else found.url, parsed=found.parsed)
+    url = found.fetched.url if moved_for_good(found.fetched.hops) else found.url
+    return Found(url=url, parsed=found.parsed)
 
 
 def newest(found: Found, feed: Feed, *, clock: Clock) -> Entry | None:

@@ -6,14 +6,13 @@ from bot.core.errors import UsageError
 from bot.core.model.feed import FeedState
 from bot.core.model.message import Bullets, Text
 from bot.core.query import LatestQuery, parse_latest
-from bot.core.render import render_list
+from bot.core.render import display_moment, render_list
 from bot.core.tags import fold, nearest
 from bot.core.text.characters import one_line
 from bot.core.text.graphemes import cut
 from bot.core.text.links import http_url
 from bot.services.commands.asking import Answer, Asked, Button
 from bot.services.commands.desk import Desk, Reading, amount, echo, in_order, listed
-from bot.services.commands.times import moment
 
 LAST_PAGE = 50  # so that nobody makes the store skip through years
 FOUND = 5  # entries on a page of a search
@@ -121,14 +120,14 @@ def _feed_line(desk: Desk, state: FeedState) -> tuple[Text, ...]:
 
 def _state_words(desk: Desk, state: FeedState) -> str:
     if state.paused_at is not None:
-        return f"paused since {moment(state.paused_at, desk.timezone())}"
+        return f"paused since {display_moment(state.paused_at, timezone=desk.timezone())}"
     if state.stopped is not None:
         return f"stopped: {one_line(state.stopped)}"
     if state.failing_since is not None:
         why = f": {cut(one_line(state.error), 200)}" if state.error else ""
-        return f"failing since {moment(state.failing_since, desk.timezone())}{why}"
+        return f"failing since {display_moment(state.failing_since, timezone=desk.timezone())}{why}"
     if state.last_new_at is not None:
-        return f"last new post {moment(state.last_new_at, desk.timezone())}"
+        return f"last new post {display_moment(state.last_new_at, timezone=desk.timezone())}"
     return "nothing new since the first reading" if state.primed_at is not None else "not read yet"
 
 
@@ -160,7 +159,7 @@ def status(desk: Desk, reading: Reading, asked: Asked) -> Answer:
         lines.append(f"… and {len(unwell) - 10} more feeds")
     last = max((state.last_new_at for state in states if state.last_new_at), default=None)
     if last is not None:
-        lines.append(f"The last new post came {moment(last, desk.timezone())}.")
+        lines.append(f"The last new post came {display_moment(last, timezone=desk.timezone())}.")
     waiting = reading.waiting(now=desk.clock.now())
     lines.append(
         f"{amount(waiting, 'message')} {'waits' if waiting == 1 else 'wait'} to be delivered."
