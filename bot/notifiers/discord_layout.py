@@ -25,7 +25,7 @@ from bot.core.model.message import (
     Text,
 )
 from bot.core.text.graphemes import cut
-from bot.notifiers.fit import all_cards, fit_blocks, meta_line, more_words, plain_text, utf16
+from bot.notifiers.fit import all_cards, fit_blocks, meta_line, more_words, pack, plain_text, utf16
 
 Json = dict[str, JsonValue]
 
@@ -35,7 +35,7 @@ DESCRIPTION = 4_096
 EMBEDS = 10
 TOTAL = 5_900  # Discord: 6,000 over all embeds; a little air for what it counts and we do not
 BODY = 1_200
-LISTED_BODY = 300
+_LISTED = ((300, TITLE, True), (100, TITLE, True), (0, 200, False))  # of several: text, title, whether tags and date
 FEED_TITLE = 150
 NONCE = 25
 _FORMS = ((200, True), (100, True), (60, False))  # of a digest's lines: title, and whether tags and date stand there
@@ -109,12 +109,12 @@ def _embeds(message: Message) -> tuple[str, list[Json]]:
     return "", [notice | ({"title": cut(message.heading, TITLE, _escaped)} if message.heading else {})]
 
 
-def _entry(card: Card, *, body: int) -> Json:
+def _entry(card: Card, *, body: int, title: int = TITLE, meta: bool = True) -> Json:
     picture: Json = {"image": {"url": card.image}} if card.image and _embeddable(card.image) else {}
     if card.custom is not None:
         return {"description": markdown(fit_blocks(card.custom, DESCRIPTION - 100, _size)), **picture}
-    embed: Json = {"title": escape(_cut_title(card, TITLE))}
-    lines = [escape(meta_line(card)), markdown(fit_blocks(card.body, body, _size))]
+    embed: Json = {"title": escape(_cut_title(card, title))}
+    lines = [escape(meta_line(card)) if meta else "", markdown(fit_blocks(card.body, body, _size)) if body else ""]
     if card.link and _embeddable(card.link):
         embed["url"] = card.link
     elif card.link:
@@ -133,19 +133,18 @@ def _cut_title(card: Card, limit: int) -> str:
 
 def _list(message: Message) -> tuple[str, list[Json]]:
     cards = all_cards(message)
-    body = BODY if len(cards) == 1 else LISTED_BODY
     embeds: list[Json] = []
-    room, urls = TOTAL, set[JsonValue]()
-    for card in cards[:EMBEDS]:
-        embed = _entry(card, body=body)
-        room -= _counted(embed)
-        if room < 0:
+    for body, title, meta in _LISTED if len(cards) > 1 else ((BODY, TITLE, True),):
+        made = [_entry(card, body=body, title=title, meta=meta) for card in cards[:EMBEDS]]
+        embeds = made[: pack([_counted(embed) for embed in made], TOTAL)]
+        if len(embeds) == len(made):
             break
+    urls = set[JsonValue]()
+    for embed in embeds:
         url = embed.get("url")
         if url in urls:  # of several embeds with one URL, only the first is shown
             embed.pop("url", None)
         urls.add(url)
-        embeds.append(embed)
     heading = f"**{escape(cut(message.heading, TITLE, _escaped))}**" if message.heading else ""
     words = markdown(fit_blocks(message.blocks, CONTENT - 2 * TITLE - 200, _size))
     more = _more(len(cards) - len(embeds), message.more_url)

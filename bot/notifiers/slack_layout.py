@@ -30,8 +30,8 @@ TEXT = 3_900  # of the fallback; chat.update refuses 4,000
 TITLE = 300
 HEADER = 150
 BODY = 1_200  # a teaser is read whole; an article is read where it stands
-LISTED_BODY = 300
 LISTED_TITLE = 200
+_LISTED = ((LISTED_TITLE, 300), (LISTED_TITLE, 100), (100, 0))  # of several in an answer: title and text
 NOTICE = 3_000
 FEED_TITLE = 150
 EVENT = "feedbell_entry"
@@ -105,7 +105,8 @@ def _card(parts: "_Parts", card: Card, *, title: int, body: int) -> None:
     parts.line(_title(card, title))
     if meta := meta_line(card):
         parts.line([_text(meta)])
-    parts.add(fit_blocks(card.body, body, _size))
+    if body:
+        parts.add(fit_blocks(card.body, body, _size))
 
 
 def _many(message: Message) -> Iterator[Json]:
@@ -152,18 +153,24 @@ def _digest_line(card: Card, *, feed: bool) -> list[JsonValue]:
 
 def _listed_cards(parts: "_Parts", message: Message, room: int) -> int:
     cards = all_cards(message)
-    title, body = (TITLE, BODY) if len(cards) == 1 else (LISTED_TITLE, LISTED_BODY)
-    made = []
-    for card in cards:
-        alone = _Parts()
-        _card(alone, card, title=title, body=body)
-        if card.feed_title and card.custom is None:
-            alone.line([_text(cut(card.feed_title, FEED_TITLE, utf16), italic=True)])
-        made.append(alone)
-    fitting = pack([alone.size + 2 for alone in made], room)
+    made: list[_Parts] = []
+    fitting = 0
+    for title, body in _LISTED if len(cards) > 1 else ((TITLE, BODY),):
+        made = [_listed_card(card, title=title, body=body) for card in cards]
+        fitting = pack([alone.size + 2 for alone in made], room)
+        if fitting == len(cards):
+            break
     for alone in made[:fitting]:
         parts.join(alone)
     return len(cards) - fitting
+
+
+def _listed_card(card: Card, *, title: int, body: int) -> "_Parts":
+    alone = _Parts()
+    _card(alone, card, title=title, body=body)
+    if card.feed_title and card.custom is None:
+        alone.line([_text(cut(card.feed_title, FEED_TITLE, utf16), italic=True)])
+    return alone
 
 
 class _Parts:

@@ -100,13 +100,28 @@ async def test_fifty_entries_make_a_digest_within_every_limit(server: DiscordSer
     assert not left or f"… and {left} more: <https://bell.example/>" in text
 
 
-async def test_an_answer_with_ten_entries_fits(server: DiscordServer, discord: DiscordNotifier) -> None:
-    long = entry(title="*" * 400, summary_html="_" * 900, text="_" * 900)
+@pytest.mark.parametrize("mark", ["x", "*"])
+async def test_an_answer_shows_each_of_ten_entries_however_long_they_are(
+    server: DiscordServer, discord: DiscordNotifier, mark: str
+) -> None:
+    tags = tuple(f"{mark * 40} {n}" for n in range(10))
+    long = entry(title=mark * 400, summary_html="_" * 900, text="_" * 900, feed_title=mark * 400, tags=tags)
     said = render_list([long] * 10, timezone=BERLIN, now=SEEN, heading="Latest", words="10 entries")
     await discord.send(NEWS, discord.to_payload(said), "")
     (stored,) = server.messages
-    assert f"… and {10 - len(stored.embeds)} more" in stored.content
-    assert [embed.get("url") for embed in stored.embeds][1:] == [None] * (len(stored.embeds) - 1)
+    assert [bool(embed["title"]) for embed in stored.embeds] == [True] * 10
+    assert "more" not in stored.content
+    assert [embed.get("url") for embed in stored.embeds][1:] == [None] * 9
+
+
+async def test_the_texts_of_an_answer_are_as_long_as_all_of_them_can_be(discord: DiscordNotifier) -> None:
+    def texts(title: str) -> list[int]:
+        found = [entry(title=title, feed_title=title, summary_html="word " * 200, tags=("bgp",))] * 10
+        payload = discord.to_payload(render_list(found, timezone=BERLIN, now=SEEN))
+        return [len(embed["description"].partition("\n")[2]) for embed in payload["embeds"]]  # type: ignore[union-attr, index, call-overload]
+
+    assert all(250 < length <= 300 for length in texts("Short"))
+    assert all(50 < length <= 100 for length in texts("x" * 250))
 
 
 async def test_a_link_that_discord_would_refuse_is_shown_as_text(

@@ -3,8 +3,9 @@
 from slack_sdk.models.blocks import Block as SlackBlock
 
 from bot.core.model.delivery import Options
+from bot.core.render import render_list
 from bot.notifiers.slack import SlackNotifier
-from tests.core.messages import delivery, digest, entry, message
+from tests.core.messages import BERLIN, SEEN, delivery, digest, entry, message
 from tests.edge.notifying import to
 from tests.servers.slack import SlackServer
 
@@ -52,6 +53,22 @@ async def test_a_digest_has_a_line_for_each_entry_and_counts_the_rest(
     assert 10 < len(shown) < 50
     assert f"… and {50 - len(shown)} more: " in str(payload)
     assert "https://bell.example/" in str(payload)
+
+
+async def test_an_answer_shows_each_of_ten_entries_however_long_they_are(
+    server: SlackServer, slack: SlackNotifier
+) -> None:
+    text, tags = "word " * 200, tuple(f"a tag of some words {n}" for n in range(10))
+    found = [
+        entry(
+            title=f"Post {n} {text}", link=f"https://e.example/{'x' * 200}/{n}", summary_html=text, text=text, tags=tags
+        )
+        for n in range(10)
+    ]
+    payload = slack.to_payload(render_list(found, timezone=BERLIN, now=SEEN, heading="Latest"))
+    await slack.send(KNOWN, payload, KEY)
+    assert [n for n in range(10) if f"Post {n} " in str(payload["blocks"])] == [*range(10)]
+    assert "more" not in str(payload["blocks"])
 
 
 async def test_every_block_is_one_that_slacks_own_models_know(slack: SlackNotifier) -> None:
