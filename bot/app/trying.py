@@ -16,6 +16,7 @@ from bot.core.model.feed import Feed, Fetched, Validators
 from bot.core.model.message import Payload
 from bot.core.model.route import DestinationUid
 from bot.core.schedule import poll_interval
+from bot.core.text.amounts import amount
 from bot.ports import Clock
 
 
@@ -96,7 +97,7 @@ async def _try_feed(parts: Parts, feed: Feed) -> Tried:
         parsed = await parts.parser.parse(answer.body, url=answer.url, content_type=answer.content_type, listed={})
     except (FetchError, ParseError) as error:
         return Tried(what=what, ok=False, words=str(error))
-    count = "1 entry" if len(parsed.items) == 1 else f"{len(parsed.items)} entries"
+    count = amount(len(parsed.items), "entry", "entries")
     words = f"{count}, {parsed.title or 'no title'}{_slower(feed, answer.validators)}"
     return Tried(what=what, ok=True, words=words)
 

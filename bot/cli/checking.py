@@ -6,12 +6,13 @@ import os
 import click
 
 from bot.cli.loading import config_option, config_path, settings_of
-from bot.cli.output import amount, print_json, say
+from bot.cli.output import print_json, say
 from bot.clock import SystemClock
 from bot.config.load import load, missing_secrets
 from bot.config.settings import Settings
 from bot.core.errors import ConfigError
 from bot.core.model.delivery import DeliveryKind
+from bot.core.text.amounts import amount
 
 
 @click.command()

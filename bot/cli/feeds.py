@@ -10,13 +10,14 @@ from urllib.parse import urlsplit
 import click
 
 from bot.cli.loading import ask, config_option, config_path, settings_of
-from bot.cli.output import amount, named_files, print_json, say
+from bot.cli.output import named_files, print_json, say
 from bot.clock import SystemClock
 from bot.config.errors import mask
 from bot.config.settings import Settings
 from bot.core.errors import FetchError, ParseError, UsageError
 from bot.core.lint import Finding, Level, config_block, feed_block, lint, propose_id
 from bot.core.opml import parse_opml, to_opml
+from bot.core.text.amounts import amount
 from bot.services.discovery import Discovered, Discovery
 
 _MARKS = {Level.GOOD: "ok", Level.NOTE: "note", Level.WARNING: "warning"}

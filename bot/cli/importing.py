@@ -8,10 +8,11 @@ import click
 
 from bot.cli.feeds import settings_or_none
 from bot.cli.loading import ask, config_option, config_path
-from bot.cli.output import amount, named_files, say
+from bot.cli.output import named_files, say
 from bot.core.errors import UsageError
 from bot.core.lint import feed_block, propose_id
 from bot.core.otherbots import READERS, OtherFeed
+from bot.core.text.amounts import amount
 from bot.store.store import Store
 
 MAX_FILE = 50_000_000  # bytes

@@ -18,6 +18,7 @@ from bot.core.model.delivery import Delivery, DeliveryState
 from bot.core.model.feed import FeedId
 from bot.core.model.route import DestinationUid, Route
 from bot.core.render import display_title
+from bot.core.text.amounts import amount
 from bot.services.replay import plan_replay
 from bot.store.store import Store
 from bot.version import VERSION
@@ -38,7 +39,7 @@ def replay(since: str, wanted: str | None, dry_run: bool, config: str | None) ->
     new = ask(settings, lambda store: _replay(store, routes, start, dry_run=dry_run))
     for delivery, title in new:
         say(f"{delivery.destination}: {title}")
-    count = "1 delivery" if len(new) == 1 else f"{len(new)} deliveries"
+    count = amount(len(new), "delivery", "deliveries")
     say(f"{count} would be made" if dry_run else f"{count} made; a running bot, or `feedbell once`, sends them")
 
 

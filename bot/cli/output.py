@@ -14,6 +14,7 @@ import click
 
 from bot.core.errors import UsageError
 from bot.core.model.delivery import Sent
+from bot.core.text.amounts import amount
 from bot.core.text.characters import clean, one_line
 
 if TYPE_CHECKING:
@@ -42,11 +43,6 @@ def round_lines(done: "Round", now: datetime) -> Iterator[str]:
     waiting = f", {done.waiting} waiting to be retried" if done.waiting else ""
     counts = (amount(len(done.polls), "feed"), amount(new, "new entry", "new entries"), amount(sent, "message"))
     yield f"{counts[0]} polled, {counts[1]}, {counts[2]} sent{waiting}"
-
-
-def amount(count: int, one: str, many: str | None = None) -> str:
-    """A number with its noun."""
-    return f"{count} {one if count == 1 else many or one + 's'}"
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from datetime import datetime
 import click
 
 from bot.cli.loading import ask, config_option, settings_of
-from bot.cli.output import amount, print_json, print_table, say, when
+from bot.cli.output import print_json, print_table, say, when
 from bot.cli.reading import feed_record, feed_row
 from bot.clock import SystemClock
 from bot.config.settings import Settings
@@ -16,6 +16,7 @@ from bot.core.model.delivery import DeliveryState
 from bot.core.model.feed import FeedState
 from bot.core.model.status import DeliveryRow, DestinationRow
 from bot.core.render import display_title, entry_record
+from bot.core.text.amounts import amount
 from bot.services.inspect import Life, life_of
 from bot.services.routing import Routing
 from bot.store.store import Store

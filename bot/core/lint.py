@@ -15,6 +15,7 @@ from bot.core.model.entry import ParsedEntry, ParsedFeed
 from bot.core.model.feed import PERMANENT, Feed, FeedId, Fetched, moved_for_good
 from bot.core.schedule import poll_interval
 from bot.core.tags import decide_section, entry_tags, fold
+from bot.core.text.amounts import amount
 from bot.core.text.characters import one_line
 
 MAX_TAGS_SHOWN = 12
@@ -128,7 +129,7 @@ def _address(fetched: Fetched) -> Iterator[Finding]:
 def _document(parsed: ParsedFeed, items: Sequence[ParsedEntry], fetched: Fetched) -> Iterator[Finding]:
     size = len(fetched.body)
     level = Level.WARNING if size > LARGE else Level.GOOD
-    yield Finding(topic="size", level=level, words=f"{_amount(len(items), 'entry', 'entries')} in {_bytes(size)}")
+    yield Finding(topic="size", level=level, words=f"{amount(len(items), 'entry', 'entries')} in {_bytes(size)}")
     if parsed.truncated:
         words = "the document is cut off: its last entry is missing or incomplete"
         yield Finding(topic="document", level=Level.WARNING, words=words)
@@ -149,7 +150,7 @@ def _section(parsed: ParsedFeed, items: Sequence[ParsedEntry]) -> Iterator[Findi
     tags = _tags(items, section)
     if tags:
         more = f" and {len(tags) - MAX_TAGS_SHOWN} more" if len(tags) > MAX_TAGS_SHOWN else ""
-        words = f"{_amount(len(tags), 'tag')}: {', '.join(tags[:MAX_TAGS_SHOWN])}{more}"
+        words = f"{amount(len(tags), 'tag')}: {', '.join(tags[:MAX_TAGS_SHOWN])}{more}"
         yield Finding(topic="tags", level=Level.GOOD, words=words)
     elif items:
         words = "no entry has a tag of its own; give the feed fixed tags to filter by"
@@ -159,7 +160,7 @@ def _section(parsed: ParsedFeed, items: Sequence[ParsedEntry]) -> Iterator[Findi
 def _dates(items: Sequence[ParsedEntry]) -> Iterator[Finding]:
     dated = [item for item in items if item.published is not None]
     if len(dated) < len(items):
-        words = f"{_amount(len(items) - len(dated), 'entry', 'entries')} without a date: the first sight counts instead"
+        words = f"{amount(len(items) - len(dated), 'entry', 'entries')} without a date: the first sight counts instead"
         yield Finding(topic="dates", level=Level.NOTE, words=words)
     if dated and not any(item.has_time for item in dated):
         words = "dates without a time of day: shown as dates, in no time zone"
@@ -167,7 +168,7 @@ def _dates(items: Sequence[ParsedEntry]) -> Iterator[Finding]:
     shared = [at for at, count in Counter(item.published for item in dated).items() if count > 1]
     if shared:
         words = (
-            f"{_amount(len(shared), 'date')} shared by several entries: their place in the document decides the order"
+            f"{amount(len(shared), 'date')} shared by several entries: their place in the document decides the order"
         )
         yield Finding(topic="dates", level=Level.NOTE, words=words)
 
@@ -189,11 +190,11 @@ def _order(items: Sequence[ParsedEntry]) -> Iterator[Finding]:
 def _guids(items: Sequence[ParsedEntry]) -> Iterator[Finding]:
     guids = [item.guid for item in items if item.guid is not None]
     if len(guids) < len(items):
-        words = f"{_amount(len(items) - len(guids), 'entry', 'entries')} without a guid: the link stands in for it"
+        words = f"{amount(len(items) - len(guids), 'entry', 'entries')} without a guid: the link stands in for it"
         yield Finding(topic="guids", level=Level.NOTE, words=words)
     doubled = sum(count > 1 for count in Counter(guids).values())
     if doubled:
-        words = f"{_amount(doubled, 'guid')} shared by several entries: the link tells them apart"
+        words = f"{amount(doubled, 'guid')} shared by several entries: the link tells them apart"
         yield Finding(topic="guids", level=Level.WARNING, words=words)
     if guids and all(item.guid == item.link for item in items if item.guid is not None):
         words = "each guid is the entry's link: it changes when the address does (a move is recognised)"
@@ -203,11 +204,11 @@ def _guids(items: Sequence[ParsedEntry]) -> Iterator[Finding]:
 def _titles(items: Sequence[ParsedEntry]) -> Iterator[Finding]:
     untitled = sum(not item.title for item in items)
     if untitled:
-        words = f"{_amount(untitled, 'entry', 'entries')} without a title: shown by the beginning of the text"
+        words = f"{amount(untitled, 'entry', 'entries')} without a title: shown by the beginning of the text"
         yield Finding(topic="titles", level=Level.NOTE, words=words)
     unlinked = sum(item.link is None for item in items)
     if unlinked:
-        words = f"{_amount(unlinked, 'entry', 'entries')} without a link: nothing to click on"
+        words = f"{amount(unlinked, 'entry', 'entries')} without a link: nothing to click on"
         yield Finding(topic="links", level=Level.WARNING, words=words)
 
 
@@ -275,10 +276,6 @@ def _quoted(text: str) -> str:
     return json.dumps(one_line(text), ensure_ascii=False)
 
 
-def _amount(count: int, one: str, many: str | None = None) -> str:
-    return f"{count} {one if count == 1 else many or one + 's'}"
-
-
 def _bytes(size: int) -> str:
     return f"{size:,} bytes" if size < 10_000 else f"{size / 1_000:,.0f} kB"
 
@@ -291,5 +288,5 @@ def _span(lengths: Sequence[int]) -> str:
 def _length(length: timedelta) -> str:
     minutes = max(1, round(length / timedelta(minutes=1)))
     if minutes % 1440 == 0:
-        return _amount(minutes // 1440, "day")
-    return _amount(minutes // 60, "hour") if minutes % 60 == 0 else _amount(minutes, "minute")
+        return amount(minutes // 1440, "day")
+    return amount(minutes // 60, "hour") if minutes % 60 == 0 else amount(minutes, "minute")

@@ -24,6 +24,7 @@ from bot.core.model.message import (
     Text,
 )
 from bot.core.model.route import OnEdit, edit_form
+from bot.core.text.amounts import amount
 from bot.core.text.blocks import cut_blocks, html_to_blocks
 from bot.core.text.characters import clean, one_line
 from bot.core.text.graphemes import cut
@@ -230,7 +231,7 @@ def _digest(owed: Owed, shared: _Shared) -> Message:
     cards = [card_of(entry, timezone=shared.timezone, body=LISTED_BODY) for entry in entries]
     feeds = {entry.feed_id: one_line(entry.feed_title) for entry in entries}
     only: FeedId | None = next(iter(feeds)) if len(feeds) == 1 else None
-    count = f"{len(entries)} {'entry' if len(entries) == 1 else 'entries'}"
+    count = amount(len(entries), "entry", "entries")
     named = (delivery.options.heading or "").strip()
     return Message(
         kind=MessageKind.DIGEST,

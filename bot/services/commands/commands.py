@@ -9,10 +9,11 @@ from math import ceil
 from bot.core.errors import FeedbellError, StoreError, UsageError
 from bot.core.model.route import Route
 from bot.core.tags import fold, nearest
+from bot.core.text.amounts import amount
 from bot.core.text.characters import one_line
 from bot.ports import Clock, Parser, WakeUp
 from bot.services.commands.asking import Answer, Asked, Who
-from bot.services.commands.desk import CommandStore, Desk, Reading, amount, echo
+from bot.services.commands.desk import CommandStore, Desk, Reading, echo
 from bot.services.commands.limits import COMPLETIONS, PER_PLACE, PER_USER, Limits
 from bot.services.commands.registry import COMMANDS, Command
 from bot.services.discovery import PageFetcher

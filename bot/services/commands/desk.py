@@ -175,7 +175,3 @@ def listed(names: Sequence[str], *, room: int = NAMED) -> str:
 def in_order(tags: Sequence[tuple[str, int]]) -> list[str]:
     """Return the names of counted tags as a dictionary has them."""
     return [one_line(name) for name, _ in sorted(tags, key=lambda pair: fold(pair[0]))]
-
-
-def amount(count: int, one: str, many: str | None = None) -> str:
-    return f"{count} {one if count == 1 else many or one + 's'}"

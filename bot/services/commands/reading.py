@@ -8,11 +8,12 @@ from bot.core.model.message import Bullets, Text
 from bot.core.query import LatestQuery, parse_latest
 from bot.core.render import display_moment, render_list
 from bot.core.tags import fold, nearest
+from bot.core.text.amounts import amount
 from bot.core.text.characters import one_line
 from bot.core.text.graphemes import cut
 from bot.core.text.links import http_url
 from bot.services.commands.asking import Answer, Asked, Button
-from bot.services.commands.desk import Desk, Reading, amount, echo, in_order, listed
+from bot.services.commands.desk import Desk, Reading, echo, in_order, listed
 
 LAST_PAGE = 50  # so that nobody makes the store skip through years
 FOUND = 5  # entries on a page of a search
