@@ -101,5 +101,5 @@ def _at_first(state: FeedState, news: News, told: frozenset[str]) -> tuple[Fresh
 
 def _was_away(state: FeedState, *, now: datetime) -> bool:
     since = max((at for at in (state.last_ok_at, state.primed_at) if at is not None), default=now)
-    interval = poll_interval(state.feed, has_validators=state.validators.etag is not None)
+    interval = poll_interval(state.feed, has_validators=state.validators.are_given)
     return now - since > max(AWAY_AT_LEAST, AWAY_INTERVALS * interval) or state.resumed_at is not None

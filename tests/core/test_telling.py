@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 
@@ -10,7 +11,7 @@ import pytest
 
 from bot.core.lanes import DIGEST_MEMBERS
 from bot.core.model.entry import Identity, Key, ParsedEntry
-from bot.core.model.feed import Feed, FeedId, FeedMemory, FeedState
+from bot.core.model.feed import Feed, FeedId, FeedMemory, FeedState, Validators
 from bot.core.novelty import Fresh, News
 from bot.core.telling import MAX_DIGESTS_PER_DAY, MAX_NEW_PER_DAY, PER_DIGEST, Telling, decide_telling
 
@@ -40,6 +41,16 @@ def tell(memory: FeedMemory, count: int, *, now: datetime = START) -> tuple[Tell
 
 def test_one_digest_holds_what_the_flood_counts_with() -> None:
     assert PER_DIGEST == DIGEST_MEMBERS
+
+
+def test_a_feed_that_only_says_last_modified_is_polled_often_and_so_is_soon_away() -> None:
+    feed = replace(STATE.feed, blind_floor=timedelta(hours=6))
+    for validators in (Validators(etag='"x"'), Validators(last_modified="Thu, 10 Sep 2026 00:00:00 GMT")):
+        state = replace(STATE, feed=feed, validators=validators)
+        now = START + timedelta(hours=30)
+        telling, _ = decide_telling(state, news_of(13), FeedMemory(), now=now, max_single=10, told=frozenset())
+        assert telling.bundle is not None
+        assert telling.bundle.heading == "While away"
 
 
 def test_ten_go_one_by_one_and_an_eleventh_makes_a_digest() -> None:
