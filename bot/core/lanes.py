@@ -6,10 +6,17 @@ from datetime import datetime
 from itertools import dropwhile, takewhile
 
 from bot.core.delivery_id import idem
-from bot.core.model.delivery import WITHOUT_HISTORY, Delivery, DeliveryKind, DeliveryState, Destination, Lane, Options
+from bot.core.model.delivery import (
+    DIGEST_MEMBERS,
+    WITHOUT_HISTORY,
+    Delivery,
+    DeliveryKind,
+    DeliveryState,
+    Destination,
+    Lane,
+    Options,
+)
 from bot.core.settle import DeliveryRules
-
-DIGEST_MEMBERS = 50  # a line each is what fits the narrowest service; a longer backlog makes a second digest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

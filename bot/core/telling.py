@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from bot.core.model.delivery import DIGEST_MEMBERS
 from bot.core.model.feed import FeedMemory, FeedState
 from bot.core.novelty import Fresh, News
 from bot.core.owing import Bundle
@@ -11,7 +12,6 @@ from bot.core.schedule import poll_interval
 
 MAX_NEW_PER_DAY: Final = 1000  # T30
 MAX_DIGESTS_PER_DAY: Final = 24  # T30: of a flood; a UTC day
-PER_DIGEST: Final = 50  # as lanes.DIGEST_MEMBERS: what one digest holds
 FLOOD_PAUSE: Final = timedelta(hours=1)  # T30: a feed that floods again and again is told once an hour
 AWAY_INTERVALS: Final = 10  # N17
 AWAY_AT_LEAST: Final = timedelta(hours=24)
@@ -78,14 +78,14 @@ def _make_room(memory: FeedMemory, slot: _Slot, wanted: int) -> tuple[int, FeedM
     day = slot.due_at.astimezone(UTC).date().isoformat()
     size = memory.flood_size if slot.waiting else 0
     made = memory.flood_digests if memory.flood_day == day else 0
-    room = max(0, MAX_DIGESTS_PER_DAY - made) * PER_DIGEST + -size % PER_DIGEST
+    room = max(0, MAX_DIGESTS_PER_DAY - made) * DIGEST_MEMBERS + -size % DIGEST_MEMBERS
     taken = min(wanted, room)
     made += _digests(size + taken) - _digests(size)
     return taken, replace(memory, flooded_at=slot.due_at, flood_size=size + taken, flood_day=day, flood_digests=made)
 
 
 def _digests(entries: int) -> int:
-    return -(-entries // PER_DIGEST)
+    return -(-entries // DIGEST_MEMBERS)
 
 
 def _at_first(state: FeedState, news: News, told: frozenset[str]) -> tuple[Fresh, ...]:

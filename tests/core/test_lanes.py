@@ -3,8 +3,8 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from bot.core.lanes import DIGEST_MEMBERS, next_binding, next_bundle
-from bot.core.model.delivery import Delivery, DeliveryKind, DeliveryState, Destination, Options
+from bot.core.lanes import next_binding, next_bundle
+from bot.core.model.delivery import DIGEST_MEMBERS, Delivery, DeliveryKind, DeliveryState, Destination, Options
 from bot.core.model.route import DestinationUid
 from bot.core.settle import DeliveryRules
 

@@ -5,10 +5,11 @@ from datetime import timedelta
 
 import pytest
 
+from bot.core.model.delivery import DIGEST_MEMBERS
 from bot.core.model.entry import ParsedEntry
 from bot.core.model.feed import Feed, FeedId, FeedMemory, FeedState, NotModified, Validators
 from bot.core.plan import EMPTY_POLLS, plan_unchanged
-from bot.core.telling import MAX_DIGESTS_PER_DAY, PER_DIGEST
+from bot.core.telling import MAX_DIGESTS_PER_DAY
 from tests.core.polling import START, Reader, post
 
 
@@ -52,7 +53,7 @@ def test_what_moves_up_to_where_a_long_document_is_cut_is_no_news(oldest_first: 
 def test_what_goes_beyond_a_days_digests_is_stored_and_the_operator_hears_of_it() -> None:
     reader = Reader()
     reader.poll(post("old", -1))
-    most = MAX_DIGESTS_PER_DAY * PER_DIGEST
+    most = MAX_DIGESTS_PER_DAY * DIGEST_MEMBERS
     told = reader.poll(*(post(f"flood {number}", 0) for number in range(most + 7)), post("old", -1))
     assert len(told) == most
     words = [notice.words for notice in reader.notices]

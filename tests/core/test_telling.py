@@ -9,11 +9,11 @@ from functools import cache
 
 import pytest
 
-from bot.core.lanes import DIGEST_MEMBERS
+from bot.core.model.delivery import DIGEST_MEMBERS
 from bot.core.model.entry import Identity, Key, ParsedEntry
 from bot.core.model.feed import Feed, FeedId, FeedMemory, FeedState, Validators
 from bot.core.novelty import Fresh, News
-from bot.core.telling import MAX_DIGESTS_PER_DAY, MAX_NEW_PER_DAY, PER_DIGEST, Telling, decide_telling
+from bot.core.telling import MAX_DIGESTS_PER_DAY, MAX_NEW_PER_DAY, Telling, decide_telling
 
 START = datetime(2026, 9, 10, tzinfo=UTC)
 STATE = FeedState(
@@ -37,10 +37,6 @@ def news_of(count: int) -> News:
 
 def tell(memory: FeedMemory, count: int, *, now: datetime = START) -> tuple[Telling, FeedMemory]:
     return decide_telling(STATE, news_of(count), memory, now=now, max_single=10, told=frozenset())
-
-
-def test_one_digest_holds_what_the_flood_counts_with() -> None:
-    assert PER_DIGEST == DIGEST_MEMBERS
 
 
 def test_a_feed_that_only_says_last_modified_is_polled_often_and_so_is_soon_away() -> None:

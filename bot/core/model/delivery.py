@@ -10,6 +10,8 @@ from bot.core.model.entry import Entry
 from bot.core.model.message import Payload
 from bot.core.model.route import DestinationUid, OnEdit
 
+DIGEST_MEMBERS: Final = 50  # a line each is what fits the narrowest service; a longer backlog makes a second digest
+
 
 class DeliveryState(Enum):
     """The six states that are stored; parked and late are no states of a row (delivery.md §2.2)."""
