@@ -75,7 +75,7 @@ def _next_backlog(
     if not blocked and passed:
         return bind(_in_a_row(due, passed)[:DIGEST_MEMBERS], now=now, heading="While away")
     if not blocked and len(singles) > rules.max_new_single and (destination.unwell_since is not None or waited):
-        older = _in_a_row(due, singles[: -rules.max_new_single])
+        older = _in_a_row(due, singles[: len(singles) - rules.max_new_single])
         return bind(older[:DIGEST_MEMBERS], now=now, heading="While away")
     return None
 

@@ -45,6 +45,12 @@ def test_after_an_outage_the_older_ones_become_one_digest_and_the_newest_ten_sta
     assert step.digest.options.mentions == ("<@U1>", "<@U2>", "<@U3>", "<@U4>")
 
 
+def test_where_nothing_goes_singly_the_whole_backlog_is_a_digest() -> None:
+    step = next_binding(UNWELL, rows(3), now=NOW, rules=replace(RULES, max_new_single=0))
+    assert step is not None
+    assert step.members == (1, 2, 3)
+
+
 def test_what_was_tried_where_nobody_can_look_goes_again_by_itself_and_in_its_place() -> None:
     """A digest has another Message-ID: no mail server would know the second copy in it."""
     mails = [replace(row, destination=DestinationUid("email:a@b.example")) for row in rows(16)]
