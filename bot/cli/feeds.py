@@ -29,7 +29,8 @@ _MARKS = {Level.GOOD: "ok", Level.NOTE: "note", Level.WARNING: "warning"}
 @config_option
 def inspect(url: str, as_json: bool, config: str | None) -> None:
     """Find the feed behind a page, lint it as a bot sees it, and print blocks for the configuration."""
-    address = url if "://" in url else f"https://{url}"
+    typed = url.strip()
+    address = typed if "://" in typed else f"https://{typed}"
     private = _private_networks(address)
     try:
         found = asyncio.run(_discover(address, private))

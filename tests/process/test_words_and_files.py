@@ -109,6 +109,13 @@ async def test_a_dash_is_no_file(tmp_path: Path) -> None:
     assert again.err == "already there: https://blog.example.org/feed\n0 feeds; nothing to append\n"
 
 
+async def test_an_address_that_was_pasted_with_blanks_around_it_is_printed_without_them(tmp_path: Path) -> None:
+    async with FeedServer() as feeds:
+        url = feeds.serve("/feed.xml", Document(body=FEED.encode()))
+        done = await BotProcess(tmp_path, "").call("inspect", f" {url}\n")
+        assert f'\nurl = "{url}"\n' in done.out
+
+
 @pytest.mark.parametrize(
     "call",
     [
