@@ -1,4 +1,4 @@
-"""What to do next for one destination: look, bind a digest, send, or nothing."""
+"""What of one destination's queue becomes a digest, and when that is asked."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -68,16 +68,15 @@ def _may_be_passed(row: Delivery, *, now: datetime, rules: DeliveryRules) -> boo
 def _next_backlog(
     destination: Destination, due: Sequence[Delivery], *, now: datetime, rules: DeliveryRules, told_until: int
 ) -> Bind | None:
+    if not due or due[0].state is DeliveryState.UNKNOWN:
+        return None
     singles = [row for row in due if _is_free(row) and not row.late and not _goes_by_itself(row)]
-    waited = due and now - min(row.due_at for row in due) >= rules.backlog_after
-    blocked = bool(due) and due[0].state is DeliveryState.UNKNOWN
-    passed = [row for row in singles if row.seq < told_until]
-    if not blocked and passed:
-        return bind(_in_a_row(due, passed)[:DIGEST_MEMBERS], now=now, heading="While away")
-    if not blocked and len(singles) > rules.max_new_single and (destination.unwell_since is not None or waited):
-        older = _in_a_row(due, singles[: len(singles) - rules.max_new_single])
-        return bind(older[:DIGEST_MEMBERS], now=now, heading="While away")
-    return None
+    waited = now - min(row.due_at for row in due) >= rules.backlog_after
+    older = [row for row in singles if row.seq < told_until]
+    if not older and (destination.unwell_since is not None or waited):
+        older = singles[: max(0, len(singles) - rules.max_new_single)]
+    members = _in_a_row(due, older)[:DIGEST_MEMBERS]
+    return bind(members, now=now, heading="While away") if members else None
 
 
 def may_bind(lane: Lane, *, now: datetime, rules: DeliveryRules, unproven: bool = False) -> bool:
