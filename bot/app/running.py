@@ -81,7 +81,7 @@ async def _live(
 ) -> None:
     """Connect chats and web, tick, and serve until `stopping`."""
     store, clock = parts.store, parts.clock
-    pokes, websub = Pokes(store, clock, wakers.wake, hurry=parts.intake.hurry), _websub(parts)
+    pokes, websub = Pokes(store, clock, wakers.wake, hurry=parts.intake.gate.hurry), _websub(parts)
     hubs = Rarely(clock, HUBS, websub.look)
     watch.on_new = partial(_is_new, pokes, hubs)
     subscriptions = Subscriptions(store, clock, key=await store.key())

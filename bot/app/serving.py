@@ -6,13 +6,15 @@ from contextlib import asynccontextmanager
 from bot.app.observing import Watch
 from bot.app.parts import Parts
 from bot.core.errors import PortUnavailable
+from bot.core.filters import Verdict
 from bot.core.model.entry import Entry
 from bot.core.model.feed import FeedId
-from bot.services.inspect import verdicts_of
+from bot.core.model.route import Route
+from bot.services.life import verdicts_of
 from bot.telemetry.metrics import Sample
 from bot.web.health import Alive, Ready
 from bot.web.live import Live
-from bot.web.parts import Handler, InboxMessage, Verdict, WebParts, WebSub
+from bot.web.parts import Handler, InboxMessage, WebParts, WebSub
 from bot.web.server import Running, make_app, start
 
 WhyDown = Callable[[], Mapping[str, str | None]]  # each chat connection: why it is down, None where it is up
@@ -109,10 +111,7 @@ class _Facts:
             )
         )
 
-    async def why(self, entry: Entry) -> Sequence[Verdict]:
+    async def why(self, entry: Entry) -> Sequence[tuple[Route, Verdict]]:
         feeds = {state.feed.id: state.feed for state in await self._parts.store.feeds()}
         routes = await self._parts.routing.all_routes()
-        return [
-            Verdict(route=each.route.name, to=", ".join(each.route.to), wanted=each.wanted, reason=each.reason)
-            for each in verdicts_of(entry, feeds, routes, now=self._parts.clock.now())
-        ]
+        return verdicts_of(entry, feeds, routes, now=self._parts.clock.now())

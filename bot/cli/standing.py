@@ -17,7 +17,7 @@ from bot.core.model.feed import FeedState
 from bot.core.model.status import DeliveryRow, DestinationRow
 from bot.core.render import display_title, entry_record
 from bot.core.text.amounts import amount
-from bot.services.inspect import Life, life_of
+from bot.services.life import Life, life_of
 from bot.services.routing import Routing
 from bot.store.store import Store
 
@@ -136,9 +136,9 @@ def _life_lines(life: Life) -> list[str]:
     lines = [display_title(entry), f"feed {entry.feed_id}, tags: {', '.join(entry.tags) or 'none'}"]
     lines.append(f"first seen {entry.first_seen_at:%Y-%m-%d %H:%M:%S} UTC, edited {amount(entry.edits, 'time')}")
     lines += ["", "routes as they are now:"]
-    for verdict in life.verdicts:
+    for route, verdict in life.verdicts:
         word = "yes" if verdict.wanted else "no"
-        lines.append(f"  {verdict.route.name} to {', '.join(verdict.route.to)}: {word}: {verdict.reason}")
+        lines.append(f"  {route.name} to {', '.join(route.to)}: {word}: {verdict.reason}")
     lines += ["", "deliveries:"]
     if not life.deliveries:
         lines.append("  none: it was there at the first poll, or no route wanted it then")
@@ -157,8 +157,8 @@ def _life_record(life: Life) -> dict[str, object]:
         "first_seen": life.entry.first_seen_at.isoformat(),
         "edits": life.entry.edits,
         "routes": [
-            {"route": v.route.name, "to": list(v.route.to), "wanted": v.wanted, "reason": v.reason}
-            for v in life.verdicts
+            {"route": route.name, "to": list(route.to), "wanted": verdict.wanted, "reason": verdict.reason}
+            for route, verdict in life.verdicts
         ],
         "deliveries": [
             {

@@ -111,7 +111,7 @@ class Demo:
                     parts,
                     watch,
                     address=("127.0.0.1", 0),
-                    poke=Pokes(store, self._clock, wakers.wake, hurry=parts.intake.hurry).poke,
+                    poke=Pokes(store, self._clock, wakers.wake, hurry=parts.intake.gate.hurry).poke,
                     unsubscribe=_no_such_token,
                     inbox=lambda: collect(self._mailbox.messages),
                 ) as web,

@@ -147,10 +147,6 @@ class Intake:
             async with self._slots:
                 return await self.poll_feed(state)
 
-    def hurry(self, feed_id: FeedId) -> None:
-        """Poll this feed, when it is due, before others of its host."""
-        self.gate.hurry(feed_id)
-
     async def poll_feed(self, state: FeedState) -> PollEvent:
         """Fetch, read, plan, commit."""
         crash.point("poll.before_fetch")

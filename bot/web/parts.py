@@ -8,11 +8,12 @@ from typing import Protocol
 from aiohttp import web
 
 from bot.config.settings import Settings
+from bot.core.filters import Verdict
 from bot.core.model.delivery import Attempt, Delivery, DeliveryState
 from bot.core.model.entry import Entry
 from bot.core.model.feed import FeedId, FeedState
 from bot.core.model.message import Payload
-from bot.core.model.route import DestinationUid
+from bot.core.model.route import DestinationUid, Route
 from bot.core.model.status import Delay, DeliveryRow, DestinationRow, Totals
 from bot.ports import Clock
 from bot.telemetry.polls import Polls
@@ -20,16 +21,6 @@ from bot.web.health import Alive, Ready
 from bot.web.live import Live
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """Why a route wanted an entry, or did not."""
-
-    route: str
-    to: str
-    wanted: bool
-    reason: str
 
 
 class StatusQueries(Protocol):
@@ -95,10 +86,6 @@ class WebSub(Protocol):
         """Take a push; False: no such subscription. Raises Forged."""
 
 
-async def no_verdicts(_: Entry) -> Sequence[Verdict]:
-    return ()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebParts:
     """Everything that the web is introduced to."""
@@ -112,8 +99,8 @@ class WebParts:
     metrics: Callable[[], Awaitable[tuple[bytes, str]]]  # the text and its content type
     poke: Callable[[FeedId], Awaitable[bool]]  # False: no such feed
     unsubscribe: Callable[[str], Awaitable[bool]]  # False: no such token
+    why: Callable[[Entry], Awaitable[Sequence[tuple[Route, Verdict]]]]  # what the routes in force say of an entry
+    inbox: Callable[[], Sequence[InboxMessage]]  # newest first
+    polls: Callable[[], Sequence[Polls]]  # since the start, at most two days, oldest first
     websub: WebSub | None = None
-    why: Callable[[Entry], Awaitable[Sequence[Verdict]]] = no_verdicts
-    inbox: Callable[[], Sequence[InboxMessage]] | None = None  # newest first; None: no such page
-    polls: Callable[[], Sequence[Polls]] | None = None  # since the start, at most two days, oldest first
     chat_routes: Sequence[tuple[str, str, Handler]] = ()  # method, path, what answers; they carry their own proof

@@ -37,10 +37,10 @@ class Site:
         self._ask = parts.status
         self._live = parts.live
         self._view = View()
-        self._inbox = Inbox(parts.inbox, self._live_page) if parts.inbox is not None else None
+        self._inbox = Inbox(parts.inbox, self._live_page)
 
     def routes(self) -> list[web.RouteDef]:
-        pages = [
+        return [
             web.get("/", self.overview),
             web.get("/feeds", self.feeds),
             web.get("/feeds/{feed}", self.feed),
@@ -52,8 +52,8 @@ class Site:
             web.get("/events", self._live.events, allow_head=False),
             web.get("/unsubscribe/{token}", self.ask_unsubscribe),
             web.post("/unsubscribe/{token}", self.unsubscribe),
+            *self._inbox.routes(),
         ]
-        return [*pages, *(self._inbox.routes() if self._inbox else ())]
 
     # --- pages -------------------------------------------------------------------------------------------------------
 
@@ -80,7 +80,7 @@ class Site:
         at = Moments(now=now, zone=self._zone())
         weeks = await self._ask.entries_by_week(now=now, weeks=WEEKS)
         delays = await self._ask.delays_by_day(now=now, days=DAYS)
-        polls = self._parts.polls() if self._parts.polls else ()
+        polls = self._parts.polls()
         found = [entries_chart(weeks, at)] if any(count for _, count in weeks) else []
         found += [delay_chart(delays, at, days=DAYS)] if delays else []
         return [*found, *([polls_chart(polls, at)] if polls else [])]
@@ -184,7 +184,7 @@ class Site:
 
     def _made(self, name: str, facts: Mapping[str, object], *, status: int = 200) -> web.Response:
         here = name.removesuffix(".html")
-        shared = {"bare": False, "has_inbox": self._inbox is not None, "here": here, "since": None}
+        shared = {"bare": False, "here": here, "since": None}
         now = self._parts.clock.now()
         return self._view.page(name, now=now, zone=self._zone(), facts={**shared, **facts}, status=status)
 

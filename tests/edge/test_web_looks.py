@@ -158,14 +158,6 @@ async def test_each_message_is_shown_as_slack_discord_and_mail_show_it() -> None
         assert (await client.get(f"{bot.url}/inbox/mail/unknown")).status == 404
 
 
-async def test_without_messages_to_show_there_is_no_inbox() -> None:
-    bot = Bot()
-    bot.has_inbox = False
-    async with serve(bot) as (bot, client):
-        assert (await client.get(bot.url + "/inbox")).status == 404
-        assert "/inbox" not in await (await client.get(bot.url + "/")).text()
-
-
 def test_a_plain_mail_is_shown_as_its_text() -> None:
     payload = email_layout.to_payload(message("t", HOSTILE), sender="Bell <b@x.example>", plain=True)
     found = mail.read(payload)

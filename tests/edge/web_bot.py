@@ -13,17 +13,18 @@ from pydantic import SecretStr
 
 from bot.config.settings import HttpSettings, Settings
 from bot.core.errors import Forged, StoreUnavailable
+from bot.core.filters import Verdict
 from bot.core.model.delivery import Attempt, Delivery, DeliveryState
 from bot.core.model.entry import Entry
 from bot.core.model.feed import FeedId, FeedState
-from bot.core.model.route import DestinationUid
+from bot.core.model.route import DestinationUid, Route
 from bot.core.model.status import Delay, DeliveryRow, DestinationRow, Totals
 from bot.core.tags import fold
 from bot.ports import Clock
 from bot.telemetry.polls import Polls
 from bot.web.health import Alive, Ready
 from bot.web.live import Live
-from bot.web.parts import InboxMessage, Verdict, WebParts
+from bot.web.parts import InboxMessage, WebParts
 from bot.web.server import Running, make_app, start
 from tests.edge.web_facts import FEED, NOW, delivery_rows, destination_rows, entry_of, feed_states
 
@@ -163,10 +164,12 @@ class FakeHub:
         return feed_id == FEED
 
 
-async def verdicts(_: Entry) -> Sequence[Verdict]:
+async def verdicts(_: Entry) -> Sequence[tuple[Route, Verdict]]:
+    wanting = Route(name="routes[0]", to=(DestinationUid("slack:#ai-networking"),))
+    other = Route(name="routes[2]", to=(DestinationUid("email:ops@example.org"),))
     return (
-        Verdict(route="routes[0]", to="slack:#ai-networking", wanted=True, reason="every entry of the feed"),
-        Verdict(route="routes[2]", to="email:ops@example.org", wanted=False, reason="none of its tags: outage"),
+        (wanting, Verdict(wanted=True, reason="every entry of the feed")),
+        (other, Verdict(wanted=False, reason="none of its tags: outage")),
     )
 
 
@@ -183,7 +186,6 @@ class Bot:
     hub: FakeHub = field(default_factory=FakeHub)
     poked: list[str] = field(default_factory=list)
     unsubscribed: list[str] = field(default_factory=list)
-    has_inbox: bool = True
     running: Running | None = None
     live: Live = field(init=False)
 
@@ -208,7 +210,7 @@ class Bot:
             unsubscribe=self._unsubscribe,
             websub=self.hub,
             why=verdicts,
-            inbox=(lambda: self.messages) if self.has_inbox else None,
+            inbox=lambda: self.messages,
             polls=self._polls,
         )
 

@@ -104,7 +104,7 @@ async def test_failures_double_the_wait_and_the_first_success_restores_it(flow: 
 async def test_the_patience_after_a_poke_outlives_a_store_that_is_away_for_a_moment(flow: Flow) -> None:
     page = await flow.follow("blog")
     await flow.run(5)
-    pokes = Pokes(flow.store, flow.clock, flow.woken.set, hurry=flow.intake.hurry)
+    pokes = Pokes(flow.store, flow.clock, flow.woken.set, hurry=flow.intake.gate.hurry)
     await pokes.poke(FeedId("blog"))
     flow.break_store("poke")
     await flow.clock.sleep(PATIENCE[0] + timedelta(seconds=1))
@@ -213,7 +213,7 @@ async def test_a_pushed_document_is_taken_as_if_it_had_been_polled(flow: Flow) -
 @flows
 async def test_a_poke_asks_at_once_and_again_with_patience_until_something_new_comes(flow: Flow) -> None:
     page = await flow.follow(own=True, interval=timedelta(hours=6))
-    pokes = Pokes(flow.store, flow.clock, flow.woken.set, hurry=flow.intake.hurry)
+    pokes = Pokes(flow.store, flow.clock, flow.woken.set, hurry=flow.intake.gate.hurry)
     flow.on_poll = lambda event: pokes.found(event.feed) if event.new else None
     start, before = flow.loop.elapsed, len(flow.fetcher.requests)
     assert await pokes.poke(FeedId("blog"))

@@ -107,7 +107,7 @@ async def test_a_poke_passes_while_another_feed_of_its_host_hangs(flow: Flow) ->
     flow.fetcher.requests.clear()
     await flow.store.poke(FeedId("hanging"), now=flow.clock.now())
     await flow.run(2, polling=True)
-    pokes = Pokes(flow.store, flow.clock, flow.woken.set, hurry=flow.intake.hurry)
+    pokes = Pokes(flow.store, flow.clock, flow.woken.set, hurry=flow.intake.gate.hurry)
     await pokes.poke(FeedId("poked"))
     await flow.run(3, polling=True)
     assert [request.url for request in flow.fetcher.requests] == [

@@ -1,10 +1,10 @@
-"""What `why` and the pages tell of one entry: first seen, each route's verdict, each attempt."""
+"""One entry's life, as `why` and the pages tell it: first seen, each route's verdict, each attempt."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from bot.core.filters import judge
+from bot.core.filters import Verdict, judge
 from bot.core.model.delivery import Attempt, Delivery
 from bot.core.model.entry import Entry
 from bot.core.model.feed import Feed, FeedId
@@ -13,20 +13,11 @@ from bot.ports import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RouteVerdict:
-    """What a route, as it is now, says of an entry."""
-
-    route: Route
-    wanted: bool
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Life:
     """An entry's whole life: judged by the routes as they are now, delivered as it was."""
 
     entry: Entry
-    verdicts: Sequence[RouteVerdict]
+    verdicts: Sequence[tuple[Route, Verdict]]
     deliveries: Sequence[tuple[Delivery, Sequence[Attempt]]]
 
 
@@ -43,9 +34,7 @@ async def life_of(
 
 def verdicts_of(
     entry: Entry, feeds: Mapping[FeedId, Feed], routes: Sequence[Route], *, now: datetime
-) -> Sequence[RouteVerdict]:
+) -> Sequence[tuple[Route, Verdict]]:
+    """What each route, as it is now, says of an entry; nothing where its feed is gone."""
     feed = feeds.get(entry.feed_id)
-    if feed is None:
-        return ()
-    verdicts = ((route, judge(route, entry, feed, now=now)) for route in routes)
-    return [RouteVerdict(route=route, wanted=found.wanted, reason=found.reason) for route, found in verdicts]
+    return [(route, judge(route, entry, feed, now=now)) for route in routes] if feed is not None else ()
