@@ -1,5 +1,6 @@
 """Values from the environment and from secret files (small print 14 and 16)."""
 
+import base64
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,6 +17,7 @@ from bot.config.toml_positions import KeyPath
 from bot.config.values import did_you_mean
 
 PREFIX = "FEEDBELL_"
+SIGNING = "whsec_"  # how keys of Standard Webhooks begin
 MAX_SECRET = 65_536  # bytes; keys and tokens are far smaller, a device file has no end
 
 # Names that are no keys: where the file is, and what tests and bench read.
@@ -165,7 +167,16 @@ def _fault_of_secret(key: Key, text: str) -> str | None:
         return "holds a line break or another control character"
     if key.path[0] == "webhooks" and not re.fullmatch(r"https?://[^\s/@]+(?:[/?#]\S*)?", text):
         return 'must be the webhook\'s whole address, "https://…"'
+    if key.path[0] == "secrets" and text.startswith(SIGNING) and not _is_base64(text.removeprefix(SIGNING)):
+        return f'begins with "{SIGNING}", and what follows is no base64; copy the key as the receiver shows it'
     return None
+
+
+def _is_base64(text: str) -> bool:
+    try:
+        return bool(base64.b64decode(text, validate=True))
+    except ValueError:
+        return False
 
 
 def _files_in(directory: Path) -> Iterable[Path]:

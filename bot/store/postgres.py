@@ -143,12 +143,17 @@ def open_postgres(url: str) -> tuple[PostgresEngine, datetime | None]:
 def _check_address(url: str) -> None:
     """The library repeats what it can't read of an address, or all of it; the password may be in there."""
     try:
-        conninfo_to_dict(url)
+        parts = conninfo_to_dict(url)
     except psycopg.Error as error:
         words = re.sub(r'".*"', '"…"', " ".join(str(error).split()))
-        raise StoreUnusable(
-            f"PostgreSQL can't read the address of the state: {words}; in a password % is %25, @ is %40, / is %2F"
-        ) from None
+    else:
+        # An @ or a / in a password makes a host or a port of a part of it; "@…" alone is an abstract socket.
+        if "@" not in str(parts.get("host", ""))[1:] and re.fullmatch(r"[0-9,]*", str(parts.get("port", ""))):
+            return
+        words = "what stands where the host and the port should is neither"
+    raise StoreUnusable(
+        f"PostgreSQL can't read the address of the state: {words}; in a password % is %25, @ is %40, / is %2F"
+    )
 
 
 def _bring_up(connection: PostgresConnection) -> None:

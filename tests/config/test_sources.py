@@ -79,6 +79,8 @@ FAULTS = [
     ("FEEDBELL_SLACK__BOT_TOKEN", "a\nb", "holds a line break or another control character"),
     ("FEEDBELL_WEBHOOKS__TEAM", "canary", 'must be the webhook\'s whole address, "https://…"'),
     ("FEEDBELL_WEBHOOKS__TEAM", "https://u:canary@h/", 'must be the webhook\'s whole address, "https://…"'),
+    *(("FEEDBELL_SECRETS__TEAM", f"whsec_{rest}", 'begins with "whsec_", and what follows is no base64; copy the key '
+       "as the receiver shows it") for rest in ("", "canary!", "Y2FuYXJ5MQ", "canar\u00e9")),
     ("FEEDBELL_EMAIL__PORT", "many", "must be a whole number"),
     ("FEEDBELL_EMAIL__PORT", "99999", "must be at most 65535"),
     ("FEEDBELL_DELIVERY__GRACE", "soon", '"soon" is no duration; allowed: a whole number and a unit, "90s", "15m", '

@@ -112,7 +112,6 @@ async def test_without_a_key_nothing_is_signed(receiver: Receiver, session: aioh
 def test_a_key_without_the_prefix_is_taken_as_typed() -> None:
     assert key_bytes("topsecret123") == b"topsecret123"
     assert key_bytes(SECRET) == b"0123456789abcdef01234567"
-    assert key_bytes("whsec_not base64!") == b"whsec_not base64!"
 
 
 async def test_digests_and_notices_have_their_own_kind(receiver: Receiver, hook: WebhookNotifier) -> None:

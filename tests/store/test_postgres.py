@@ -29,6 +29,8 @@ async def closed(stores: list[Store]) -> None:
         "postgresql://u:s3cretpw@[::1]x/d",
         'postgresql://u:s3cr"etpw@[]/d',
         "postgresql://u@h/d?password=s3c%zzretpw",
+        "postgresql://u:s3cr@etpw@h/d",
+        "postgresql://u:s3c/retpw@h/d",
     ],
 )
 async def test_an_address_that_cannot_be_read_is_refused_without_its_password(url: str) -> None:
