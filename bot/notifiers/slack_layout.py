@@ -119,10 +119,10 @@ def _many(message: Message) -> Iterator[Json]:
     else:
         left = _listed_cards(parts, message, room)
     if left:
-        words = more_words(left)
-        parts.line([_text(f"{words}: "), _link(message.more_url, "read on")] if message.more_url else [_text(words)])
+        more = more_words(left)
+        parts.line([_text(f"{more}: "), _link(message.more_url, "read on")] if message.more_url else [_text(more)])
     if message.heading:
-        yield {"type": "header", "text": {"type": "plain_text", "text": cut(message.heading, HEADER, utf16)}}
+        yield {"type": "header", "text": words(message.heading, HEADER)}
     if not (parts or message.heading):
         parts.line([_text(_EMPTY)])
     if parts:
@@ -287,8 +287,12 @@ def _mention(mention: Mention) -> Json:
 
 
 def _context(text: str) -> Json:
-    shown = {"type": "plain_text", "text": cut(text, FEED_TITLE, utf16)}
-    return {"type": "context", "elements": [{**shown}]}
+    return {"type": "context", "elements": [words(text, FEED_TITLE)]}
+
+
+def words(text: str, limit: int) -> Json:
+    """Return a text object that shows `text` as it is: left to itself, Slack makes pictures of `:names:` in it."""
+    return {"type": "plain_text", "text": cut(text, limit, utf16), "emoji": False}
 
 
 def _size(blocks: tuple[Block, ...]) -> int:

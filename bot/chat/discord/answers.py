@@ -69,6 +69,6 @@ def _button(button: Button) -> Json:
     return {
         "type": 2,
         "style": 1 if button.is_main else 2,
-        "label": cut(button.label, LABEL),
+        "label": cut(button.label, LABEL, utf16),
         "custom_id": to_value(button),
     }

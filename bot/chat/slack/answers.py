@@ -11,9 +11,8 @@ from bot.chat.buttons import that_fit, to_value
 from bot.chat.slack.requests import Request
 from bot.core.errors import Deferred, NotifyError
 from bot.core.model.message import JsonValue
-from bot.core.text.graphemes import cut
 from bot.notifiers.http import ask
-from bot.notifiers.slack_layout import to_payload
+from bot.notifiers.slack_layout import to_payload, words
 from bot.ports import Clock
 from bot.services.commands import Answer, Button
 
@@ -47,7 +46,7 @@ def to_reply(answer: Answer, request: Request) -> Json:
 
 
 def _hint(text: str) -> Json:
-    return {"type": "context", "elements": [{"type": "plain_text", "text": cut(text, HINT)}]}
+    return {"type": "context", "elements": [words(text, HINT)]}
 
 
 def _elements(buttons: Sequence[Button]) -> list[JsonValue]:
@@ -55,7 +54,7 @@ def _elements(buttons: Sequence[Button]) -> list[JsonValue]:
 
 
 def _element(number: int, button: Button) -> Json:
-    label: Json = {"type": "plain_text", "text": cut(button.label, LABEL)}
+    label = words(button.label, LABEL)
     element: Json = {"type": "button", "action_id": f"ask-{number}", "text": label, "value": to_value(button)}
     return {**element, "style": "primary"} if button.is_main else element
 

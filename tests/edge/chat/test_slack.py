@@ -48,6 +48,12 @@ async def test_every_spelling_is_understood(room: Room, typed: Type, text: str) 
     assert "Article 1" in body_of(await typed("/latest", text))
 
 
+async def test_a_name_between_colons_is_no_picture_in_hints_and_on_buttons(room: Room, typed: Type) -> None:
+    await room.read(Feed(id=FeedId("tag"), url="https://f.example/tag", tags=(":boom:",)), feed_of(item(1)))
+    assert '"text": "Tags: :boom:, bgp, evpn, infiniband, roce", "emoji": false' in body_of(await typed("/latest"))
+    assert button_of((await typed("/latest", ":bom:")).body, ":boom:")["text"]["emoji"] is False
+
+
 @pytest.mark.parametrize("tag", ['12" vinyl', 'size 12"', "'90s", "R&D"])
 async def test_a_tag_with_marks_of_its_own_is_known_by_them(room: Room, typed: Type, tag: str) -> None:
     await room.read(Feed(id=FeedId("tag"), url="https://f.example/tag", tags=(tag,)), feed_of(item(1)))

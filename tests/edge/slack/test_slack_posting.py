@@ -1,10 +1,14 @@
 """Messages posted to a strict local Slack."""
 
+from collections.abc import Iterator
+
 from slack_sdk.models.blocks import Block as SlackBlock
 
 from bot.core.model.delivery import Options
+from bot.core.model.message import JsonValue
 from bot.core.render import render_list
 from bot.notifiers.slack import SlackNotifier
+from bot.notifiers.slack_layout import to_payload
 from tests.core.messages import BERLIN, SEEN, delivery, digest, entry, message
 from tests.edge.notifying import to
 from tests.servers.slack import SlackServer
@@ -55,6 +59,15 @@ async def test_a_digest_has_a_line_for_each_entry_and_counts_the_rest(
     assert "https://bell.example/" in str(payload)
 
 
+def test_a_name_between_colons_is_no_picture_in_titles_of_feeds_and_digests() -> None:
+    named = tuple(entry(title=f"Post {n}", feed_title=":boom: News") for n in range(2))
+    heading = render_list(named, timezone=BERLIN, now=SEEN, heading="Newest posts tagged :boom:")
+    for said in (message(named[0]), digest(named), heading):
+        shown = [part for part in parts_of(to_payload(said)["blocks"]) if part.get("type") == "plain_text"]
+        assert [part["emoji"] for part in shown] == [False] * len(shown)
+        assert any(":boom:" in str(part["text"]) for part in shown)
+
+
 async def test_an_answer_shows_each_of_ten_entries_however_long_they_are(
     server: SlackServer, slack: SlackNotifier
 ) -> None:
@@ -83,3 +96,11 @@ async def test_every_block_is_one_that_slacks_own_models_know(slack: SlackNotifi
             known = SlackBlock.parse(block)
             assert known is not None
             assert known.to_dict() == block
+
+
+def parts_of(value: JsonValue) -> Iterator[dict[str, JsonValue]]:
+    """Yield every object in a payload."""
+    if isinstance(value, dict):
+        yield value
+    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from parts_of(part)
