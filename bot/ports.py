@@ -165,7 +165,7 @@ class Store(Protocol):
 
     async def release_lane(self, uid: DestinationUid, *, epoch: int) -> None: ...
 
-    async def bind_digest(self, uid: DestinationUid, *, epoch: int, digest: Delivery, members: Sequence[int]) -> Owed:
+    async def bind_digest(self, uid: DestinationUid, *, epoch: int, digest: Delivery, members: Sequence[int]) -> None:
         """Store `digest` at the place of its first member and tie the members to it, for good (R-21)."""
 
     async def begin(self, delivery: Delivery, payload: Payload, *, epoch: int, now: datetime) -> None:
@@ -177,8 +177,8 @@ class Store(Protocol):
         """Write what an attempt meant, to the delivery (and a digest's members), its destination, its attempts, and any
         notice, in ONE transaction. The lane's lease stays ours."""
 
-    async def recover(self, *, now: datetime) -> int:
-        """At start: every "sending" row of a process that is gone becomes "unknown". Returns how many."""
+    async def recover(self, *, now: datetime) -> None:
+        """At start: every "sending" row of a process that is gone becomes "unknown"."""
 
     # --- entries
     async def entry(self, name: str) -> Entry | None:

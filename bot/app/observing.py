@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from bot.app.parts import Observers, Parts
 from bot.config.settings import Settings
 from bot.core.errors import StoreUnavailable
-from bot.core.model.delivery import Dead, Held, Parked, RetryAt, Sent, Settlement, Unknown
+from bot.core.model.delivery import Dead, Held, RetryAt, Sent, Settlement, outcome_of
 from bot.core.model.feed import FeedId
 from bot.ports import Clock
 from bot.services.events import PollEvent, SendEvent
@@ -60,23 +60,6 @@ def log_send(event: SendEvent) -> None:
     facts = {"destination": event.destination, "kind": event.kind.value, "delivery": event.idem}
     level = logging.INFO if isinstance(event.result, Sent) else logging.WARNING
     log.log(level, outcome, extra=facts if why is None else {**facts, "why": why})
-
-
-def outcome_of(result: Settlement) -> tuple[str, str | None]:
-    """A word for logs and metrics, and the reason where there is one."""
-    match result:
-        case Sent():
-            return result.how, None
-        case RetryAt():
-            return "retry", result.why
-        case Unknown():
-            return "unknown", result.why
-        case Parked():
-            return "parked", result.reason
-        case Held():
-            return "held", result.why
-        case Dead():
-            return "dead", result.why
 
 
 class Watch:

@@ -12,7 +12,7 @@ async def prepare(parts: Parts) -> None:
     """What every start does: doubts about what was being sent, then rows for what is configured."""
     now, store = parts.clock.now(), parts.store
     await store.recover(now=now)
-    parts.outbox.doubt = Doubt.at_start(was_clean=store.was_clean, last_write=store.last_write, clock=parts.clock)
+    parts.outbox.doubt = Doubt.at_start(was_clean=store.was_clean, last_write=store.last_write, now=now)
     await sync(parts)
 
 

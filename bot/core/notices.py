@@ -16,8 +16,8 @@ def notices_of(
             what = "every destination of the same account" if result.account else uid
             return (
                 Notice(
-                    key=f"parked|{uid if not result.account else uid.partition(':')[0]}|{result.reason}|{_hour(now)}",
-                    words=f"{what} is parked: {result.reason}. Nothing is lost: what is owed waits. "
+                    key=f"parked|{uid if not result.account else uid.partition(':')[0]}|{result.why}|{_hour(now)}",
+                    words=f"{what} is parked: {result.why}. Nothing is lost: what is owed waits. "
                     f"Put it right, then run `feedbell resume {uid}`; it is also looked at every hour.",
                 ),
             )

@@ -73,7 +73,7 @@ def settle(
             return RetryAt(at=now, why=str(outcome), plain=True, alone=True)
         case DestinationDown():
             at = now + rules.probe_every
-            return Parked(reason=str(outcome), probe_at=at, account=outcome.scope is Scope.ACCOUNT)
+            return Parked(why=str(outcome), probe_at=at, account=outcome.scope is Scope.ACCOUNT)
         case Deferred():
             return _deferred(delivery, destination, outcome, now=now, roll=roll, rules=rules)
         case _:
@@ -126,7 +126,7 @@ def _looked_for(
             return _policy(delivery, destination, str(found), now=now, roll=roll, rules=rules)
         case DestinationDown():
             at = now + rules.probe_every
-            return Parked(reason=str(found), probe_at=at, account=found.scope is Scope.ACCOUNT)
+            return Parked(why=str(found), probe_at=at, account=found.scope is Scope.ACCOUNT)
         case LookupUnavailable() | Deferred():
             wait = retry_delay(destination.failures, roll=roll, asked=found.retry_after, rules=rules)
             # Who says when to come again is busy, not unwell.

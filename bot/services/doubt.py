@@ -21,7 +21,7 @@ from bot.core.model.delivery import (
 from bot.core.model.message import Message, Payload
 from bot.core.model.route import DestinationUid
 from bot.core.settle import DeliveryRules, retry_delay
-from bot.ports import Clock, History, Notifier
+from bot.ports import History, Notifier
 
 STALE = timedelta(minutes=10)  # since the last write: the state may be a copy of a former one
 LASTS = timedelta(hours=1)  # after the start; by then every feed was polled, and has brought again what a copy forgot
@@ -44,9 +44,8 @@ class Doubt:
         self._told_until: dict[DestinationUid, int] = {}
 
     @classmethod
-    def at_start(cls, *, was_clean: bool, last_write: datetime | None, clock: Clock) -> "Doubt | None":
+    def at_start(cls, *, was_clean: bool, last_write: datetime | None, now: datetime) -> "Doubt | None":
         """None: the state is surely as it was left."""
-        now = clock.now()
         is_stale = last_write is not None and now - last_write > STALE
         if was_clean and not is_stale:
             return None

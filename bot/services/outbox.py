@@ -117,7 +117,7 @@ class Outbox:
         if destination.parked is not None:
             return await self.introductions.reopens(destination, notifier, again=again)
         if (why := await self.introductions.meet(destination, notifier)) is not None:
-            await self._record(destination, lane.owed[0], Parked(reason=why, probe_at=again))
+            await self._record(destination, lane.owed[0], Parked(why=why, probe_at=again))
         return why is None
 
     async def _send_in_order(self, lane: Lane) -> None:

@@ -125,7 +125,7 @@ def _let_go(tx: Tx, uid: str, only_if: str = "", **params: Value) -> None:
         destinations.reschedule(tx, [uid])
 
 
-def bind_digest(tx: Tx, owner: str, uid: str, *, epoch: int, digest: Delivery, members: Sequence[int]) -> Owed:
+def bind_digest(tx: Tx, owner: str, uid: str, *, epoch: int, digest: Delivery, members: Sequence[int]) -> None:
     """Raises LeaseLost where a member is no longer free: members are fixed for good (R-21)."""
     hold(tx, owner, uid, epoch)
     names, params = one_of("id", "m", list(members))
@@ -140,12 +140,11 @@ def bind_digest(tx: Tx, owner: str, uid: str, *, epoch: int, digest: Delivery, m
         [to_columns(digest, entry_id=None, place=found["place"])],
         "ON CONFLICT (idem) DO NOTHING",
     )
-    row = tx.row("SELECT * FROM delivery WHERE idem = :idem", idem=digest.idem)
+    row = tx.row("SELECT id FROM delivery WHERE idem = :idem", idem=digest.idem)
     if row is None:
         raise LeaseLost(f"the digest for {uid} was not stored")
     tx.run(f"UPDATE delivery SET digest_id = :id, wake_at = NULL WHERE {free}", id=row["id"], uid=uid, **params)
     destinations.reschedule(tx, [uid])
-    return _with_entries(tx, [row])[0]
 
 
 def due_rows(tx: Tx, uid: str, now: datetime) -> Sequence[Delivery]:

@@ -16,6 +16,7 @@ from bot.core.model.delivery import (
     Sent,
     Settlement,
     Unknown,
+    outcome_of,
 )
 from bot.core.model.message import Payload
 from bot.core.model.plan import Notice
@@ -186,7 +187,7 @@ def _parked(tx: Tx, row: Row, result: Parked, now: datetime) -> None:
         "UPDATE delivery SET state = CASE WHEN state = 'unknown' THEN 'unknown' ELSE 'pending' END, error = :why,"
         " wake_at = CASE WHEN state = 'unknown' THEN wake_at ELSE due_at END WHERE id = :id",
         id=row["id"],
-        why=storable(result.reason),
+        why=storable(result.why),
     )
     _park(tx, "uid = :uid", row["destination_uid"], result, now)
 
@@ -196,7 +197,7 @@ def _park(tx: Tx, where: str, uid: str, result: Parked, now: datetime) -> None:
         "UPDATE destination SET parked = :reason, parked_at = COALESCE(parked_at, :now), probe_at = :probe_at,"
         f" unwell_since = COALESCE(unwell_since, :now) WHERE {where} AND unsubscribed = 0",
         uid=uid,
-        reason=storable(result.reason),
+        reason=storable(result.why),
         now=to_ms(now),
         probe_at=to_ms(result.probe_at),
     )
@@ -226,13 +227,17 @@ def _others(tx: Tx, delivery: Delivery, result: Settlement, now: datetime) -> se
 
 
 def _note(tx: Tx, row: Row, result: Settlement, now: datetime) -> None:
-    outcome, answer = _words(result)
+    outcome, answer = outcome_of(result)
+    if isinstance(result, RetryAt) and result.plain:
+        outcome = "rejected"
+    elif isinstance(result, Unknown) and result.absent:
+        outcome = "absent"
     tx.run(
         "INSERT INTO attempt (delivery_id, at, outcome, answer) VALUES (:id, :at, :outcome, :answer)",
         id=row["id"],
         at=to_ms(now),
         outcome=outcome,
-        answer=storable(answer[:MAX_ANSWER]),
+        answer=storable((answer or "")[:MAX_ANSWER]),
     )
     if row["error"] is not None:
         # Only one that has failed before can have many.
@@ -242,19 +247,3 @@ def _note(tx: Tx, row: Row, result: Settlement, now: datetime) -> None:
             id=row["id"],
             kept=ATTEMPTS_KEPT,
         )
-
-
-def _words(result: Settlement) -> tuple[str, str]:
-    match result:
-        case Sent():
-            return result.how, ""
-        case RetryAt():
-            return "rejected" if result.plain else "retry", result.why
-        case Unknown():
-            return "absent" if result.absent else "unknown", result.why
-        case Parked():
-            return "parked", result.reason
-        case Held():
-            return "held", result.why
-        case Dead():
-            return "dead", result.why

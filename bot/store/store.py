@@ -173,8 +173,8 @@ class Store(Extras, Pages):
     async def release_lane(self, uid: DestinationUid, *, epoch: int) -> None:
         await self._db.write(lanes.release, self.owner, uid, epoch)
 
-    async def bind_digest(self, uid: DestinationUid, *, epoch: int, digest: Delivery, members: Sequence[int]) -> Owed:
-        return await self._db.write(lanes.bind_digest, self.owner, uid, epoch=epoch, digest=digest, members=members)
+    async def bind_digest(self, uid: DestinationUid, *, epoch: int, digest: Delivery, members: Sequence[int]) -> None:
+        await self._db.write(lanes.bind_digest, self.owner, uid, epoch=epoch, digest=digest, members=members)
 
     async def begin(self, delivery: Delivery, payload: Payload, *, epoch: int, now: datetime) -> None:
         await self._db.write(settlement.begin, self.owner, delivery, payload, epoch=epoch, now=now)
@@ -194,8 +194,8 @@ class Store(Extras, Pages):
         )
         await self._touch(now)
 
-    async def recover(self, *, now: datetime) -> int:
-        return await self._db.write(upkeep.recover, self.owner, now=now, grace=self.grace, alone=self._is_alone)
+    async def recover(self, *, now: datetime) -> None:
+        await self._db.write(upkeep.recover, self.owner, now=now, grace=self.grace, alone=self._is_alone)
 
     async def set_right(self, *, now: datetime) -> None:
         """After the machine's clock was set: no time that it gave while it was wrong keeps anything waiting."""

@@ -20,7 +20,7 @@ STEP = 500  # rows in one transaction, so that nobody waits for the upkeep
 DOWN_AFTER = 5  # failures in a row: as the breaker counts (R-18)
 
 
-def recover(tx: Tx, owner: str, *, now: datetime, grace: timedelta, alone: bool) -> int:
+def recover(tx: Tx, owner: str, *, now: datetime, grace: timedelta, alone: bool) -> None:
     """Make "unknown" of every "sending" row whose sender is gone; `alone`: nobody else can hold a lease."""
     free = "1 = 1" if alone else "(lease_until IS NULL OR lease_until <= :now)"
     left = {} if alone else {"now": to_ms(now)}
@@ -30,11 +30,7 @@ def recover(tx: Tx, owner: str, *, now: datetime, grace: timedelta, alone: bool)
         **left,
     )
     uids = [row["uid"] for row in rows]
-    found = 0
     for uid in uids:
-        found += number_of(
-            tx, "SELECT COUNT(*) AS n FROM delivery WHERE destination_uid = :uid AND state = 'sending'", uid=uid
-        )
         lanes.forget_senders(tx, uid, now=now, grace=grace)
         tx.run("UPDATE destination SET owner = NULL, lease_until = NULL WHERE uid = :uid", uid=uid)
     _forget_a_wrong_clock(tx, owner, now, grace)
@@ -42,7 +38,6 @@ def recover(tx: Tx, owner: str, *, now: datetime, grace: timedelta, alone: bool)
     if alone:
         tx.run("UPDATE lease SET owner = NULL, until = NULL")
         tx.run(f"UPDATE feed SET owner = NULL, lease_until = NULL, due_at = {feeds.DUE} WHERE lease_until IS NOT NULL")
-    return found
 
 
 def _end_wrong_leases(tx: Tx, owner: str, now: datetime) -> None:

@@ -11,7 +11,7 @@ from bot.core.notices import notices_of
 NOW = datetime(2026, 5, 20, 12, tzinfo=UTC)
 SLACK = Destination(uid=DestinationUid("slack:#x"))
 DELIVERY = Delivery(idem="0" * 32, destination=SLACK.uid, kind=DeliveryKind.ENTRY, due_at=NOW, created_at=NOW)
-PARKED = Parked(reason="is_archived", probe_at=NOW)
+PARKED = Parked(why="is_archived", probe_at=NOW)
 
 
 def told(result: object, destination: Destination = SLACK, now: datetime = NOW) -> tuple[Notice, ...]:
@@ -26,7 +26,7 @@ def test_parking_is_told_once_and_says_what_to_do() -> None:
 
 
 def test_a_revoked_token_is_one_notice_for_all_its_destinations() -> None:
-    account = Parked(reason="token_revoked", probe_at=NOW, account=True)
+    account = Parked(why="token_revoked", probe_at=NOW, account=True)
     other = replace(SLACK, uid=DestinationUid("slack:#y"))
     assert told(account)[0].key == told(account, other)[0].key
     assert told(account)[0].key != told(PARKED)[0].key

@@ -66,7 +66,7 @@ def test_a_rejected_message_gets_one_plain_try_and_blocks_nobody() -> None:
 @pytest.mark.parametrize(("scope", "account"), [(Scope.DESTINATION, False), (Scope.ACCOUNT, True)])
 def test_a_destination_that_is_down_parks_and_is_looked_at_in_an_hour(scope: Scope, account: bool) -> None:
     error = DestinationDown("is_archived", scope=scope)
-    parked = Parked(reason="is_archived", probe_at=NOW + timedelta(hours=1), account=account)
+    parked = Parked(why="is_archived", probe_at=NOW + timedelta(hours=1), account=account)
     assert settle(DELIVERY, SLACK, error, now=NOW, roll=0.5, rules=RULES) == parked
     assert settle_look_up(DELIVERY, SLACK, error, now=NOW, roll=0.5, rules=RULES) == parked
 

@@ -39,7 +39,7 @@ async def _doubting(flow: Flow, *answers: NotifyError) -> Remembering:
     await flow.go_by(flow.rules)
     page = await flow.follow()
     now = flow.clock.now()
-    flow.outbox.doubt = Doubt.at_start(was_clean=True, last_write=now - DAY, clock=flow.clock)
+    flow.outbox.doubt = Doubt.at_start(was_clean=True, last_write=now - DAY, now=flow.clock.now())
     await flow.publish(page, "post 2")
     return slack
 
@@ -104,7 +104,7 @@ async def test_the_digest_of_a_backlog_that_a_copy_has_forgotten_is_made_again_a
     told = [owed[0], digest, *owed[-10:]]  # as the life did that the copy has forgotten
     slack.stored = [Got(at=0, uid=X, titles=(), key=row.idem) for row in told]
     slack.verdict, slack.tried = (lambda uid, titles, plain: None), []
-    flow.outbox.doubt = Doubt.at_start(was_clean=True, last_write=flow.clock.now() - DAY, clock=flow.clock)
+    flow.outbox.doubt = Doubt.at_start(was_clean=True, last_write=flow.clock.now() - DAY, now=flow.clock.now())
     await flow.run(HOUR / 2)
     assert slack.tried == []
     assert await flow.store.waiting(now=flow.clock.now()) == 0
@@ -118,6 +118,6 @@ async def test_what_no_digest_has_told_is_told_though_newer_ones_were(flow: Flow
     await flow.publish(page, "post 2", "post 3", "post 4")
     newest = (await flow.store.due_rows(X, now=flow.clock.now()))[-1]
     slack.stored = [Got(at=0, uid=X, titles=("post 4",), key=newest.idem)]
-    flow.outbox.doubt = Doubt.at_start(was_clean=True, last_write=flow.clock.now() - DAY, clock=flow.clock)
+    flow.outbox.doubt = Doubt.at_start(was_clean=True, last_write=flow.clock.now() - DAY, now=flow.clock.now())
     await flow.run(HOUR / 2)
     assert slack.titles() == ["post 4", "post 2, post 3"]

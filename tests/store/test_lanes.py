@@ -156,7 +156,7 @@ async def test_two_that_were_tried_are_both_waited_for(store: Store) -> None:
 async def test_a_parked_destination_waits_for_its_probe_then_for_its_unparking(store: Store) -> None:
     await owing(store, 2)
     lane = await take(store)
-    await attempt(store, lane, Parked(reason="is_archived", probe_at=NOW + HOUR))
+    await attempt(store, lane, Parked(why="is_archived", probe_at=NOW + HOUR))
     await give_back(store, lane)
     assert await store.claim_lane(now=NOW, lease=LEASE, limit=5) is None
     assert await store.waiting(now=NOW) == 0
@@ -177,7 +177,7 @@ async def test_a_refused_token_parks_every_destination_that_uses_it(store: Store
     await announced(store, new(entry(1), X, Y, friend))
     while (lane := await take(store)).destination.uid != X:
         pass
-    await attempt(store, lane, Parked(reason="token_revoked", probe_at=NOW + HOUR, account=True))
+    await attempt(store, lane, Parked(why="token_revoked", probe_at=NOW + HOUR, account=True))
     parked = {row.destination.uid for row in await store.destination_rows() if row.destination.parked}
     assert parked == {X, friend, OPS}
 
@@ -187,7 +187,7 @@ async def test_a_park_found_by_a_look_up_leaves_the_outcome_unknown(store: Store
     lane = await take(store)
     await attempt(store, lane, Unknown(look_at=NOW, why="reset"))
     head = lane.owed[0].delivery
-    parked = Parked(reason="not_in_channel", probe_at=NOW + HOUR)
+    parked = Parked(why="not_in_channel", probe_at=NOW + HOUR)
     await store.settle(head, parked, epoch=lane.destination.epoch, now=NOW)
     await give_back(store, lane)
     await store.resume(X, now=NOW)
@@ -251,7 +251,8 @@ async def test_a_digest_takes_its_members_place_and_their_fate(store: Store) -> 
     ids = [owed.delivery.id for owed in lane.owed]
     digest = Delivery(idem="d" * 32, destination=X, kind=DeliveryKind.DIGEST, due_at=NOW, created_at=NOW)
     epoch = lane.destination.epoch
-    owed = await store.bind_digest(X, epoch=epoch, digest=digest, members=ids[1:3])
+    await store.bind_digest(X, epoch=epoch, digest=digest, members=ids[1:3])
+    owed = (await store.owed(X, now=NOW, limit=5))[1]
     assert [each.title for each in owed.entries] == ["Post 2", "Post 3"]
     assert [member.digest_id for member in owed.members] == [owed.delivery.id] * 2
     assert owed.delivery.seq == ids[1]

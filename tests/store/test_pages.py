@@ -29,7 +29,7 @@ async def test_rows_and_numbers_say_what_was_sent_waits_and_was_given_up(store: 
     first, second, third = (owed.delivery for owed in lane.owed)
     await store.settle(first, Sent(receipt=Receipt(remote_ref="1")), epoch=epoch, now=NOW + MINUTE)
     await store.settle(second, Dead(why="rejected"), epoch=epoch, now=NOW + MINUTE)
-    await store.settle(third, Parked(reason="archived", probe_at=NOW), epoch=epoch, now=NOW + MINUTE)
+    await store.settle(third, Parked(why="archived", probe_at=NOW), epoch=epoch, now=NOW + MINUTE)
 
     assert await store.entry_counts() == {FeedId("blog"): 3}
     assert await store.totals(now=NOW + MINUTE) == Totals(entries=3, sent_lately=1, waiting=4, held=0, dead=1)

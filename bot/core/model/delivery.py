@@ -184,7 +184,7 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parked:
-    reason: str
+    why: str
     probe_at: datetime
     account: bool = False  # all destinations of that token
 
@@ -200,3 +200,15 @@ class Dead:
 
 
 Settlement = Sent | RetryAt | Unknown | Parked | Held | Dead
+_OUTCOMES: Final[Mapping[type, str]] = {
+    RetryAt: "retry",
+    Unknown: "unknown",
+    Parked: "parked",
+    Held: "held",
+    Dead: "dead",
+}
+
+
+def outcome_of(result: Settlement) -> tuple[str, str | None]:
+    """Return a word for logs, metrics and attempts, and the reason where there is one."""
+    return (result.how, None) if isinstance(result, Sent) else (_OUTCOMES[type(result)], result.why)
