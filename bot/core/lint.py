@@ -206,7 +206,7 @@ def _titles(items: Sequence[ParsedEntry]) -> Iterator[Finding]:
     if untitled:
         words = f"{amount(untitled, 'entry', 'entries')} without a title: shown by the beginning of the text"
         yield Finding(topic="titles", level=Level.NOTE, words=words)
-    unlinked = sum(item.link is None for item in items)
+    unlinked = sum(item.link is None and item.enclosure is None for item in items)
     if unlinked:
         words = f"{amount(unlinked, 'entry', 'entries')} without a link: nothing to click on"
         yield Finding(topic="links", level=Level.WARNING, words=words)

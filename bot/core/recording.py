@@ -24,7 +24,7 @@ def entry_of(
     """The entry that `parsed` is.
 
     `sort_at` is its own date (Atom may give only `updated`), but never later than the moment we first saw it: a date in
-    the future sorts as now, and so does none (N19).
+    the future sorts as now, and so does none (N19). An episode without a page leads to what there is to hear.
     """
     section, _ = split_section(parsed.categories, sections)
     dated = parsed.published or parsed.updated
@@ -35,7 +35,7 @@ def entry_of(
         feed_title=feed_title,
         key=key,
         guid=parsed.guid,
-        link=parsed.link,
+        link=parsed.link or parsed.enclosure,
         title=parsed.title,
         summary_html=parsed.summary_html,
         content_html=parsed.content_html,

@@ -32,6 +32,14 @@ def test_a_declared_encoding_is_used(encoding: str, title: str) -> None:
     assert first(declared(encoding, title), content_type=f"text/xml; charset={encoding}").title == title
 
 
+@pytest.mark.parametrize(
+    ("label", "encoding", "title"), [("big5", "big5hkscs", "裏面恒碁"), ("euc-jp", "euc_jis_2004", "㈱日本①")]
+)
+def test_an_encoding_is_read_with_the_characters_that_its_senders_added(label: str, encoding: str, title: str) -> None:
+    body = rss(f"<guid>1</guid><title>{title}</title>").replace("?>", f' encoding="{label}"?>', 1)
+    assert first(body.encode(encoding), content_type="text/xml").title == title
+
+
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
 def test_wide_encodings_are_seen_with_and_without_a_mark(encoding: str) -> None:
     body = rss(f"<guid>1</guid><title>{CZECH}</title>")

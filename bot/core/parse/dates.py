@@ -6,29 +6,29 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import NamedTuple
 
 _MONTHS = (
-    "jan januar january janvier janv enero ene gennaio gen janeiro januari sty stycznia янв января tammikuuta"
+    "jan januar january janvier janv enero ene gennaio gen janeiro januari sty stycznia янв января януари tammikuuta"
     " oca ocak ledna leden січ січня ιαν ιανουαριου ian ianuarie",
     "feb februar february fevrier fevr fev febrero febbraio fevereiro februari lutego lut фев февр февраля helmikuuta"
-    " sub subat unora unor лют лютого φεβ φεβρουαριου februarie febr",
-    "mar mars march marz maerz mrz mär marzo março marco maart marca мар марта maaliskuuta mrt"
+    " февруари sub subat unora unor лют лютого φεβ φεβρουαριου februarie febr",
+    "mar mars march marz maerz mrz mär marzo março marco maart marts marca мар марта март maaliskuuta mrt"
     " mart brezna brezen бер березня μαρ μαρτιου martie maret",
-    "apr april avril avr abril abr aprile kwietnia kwi апр апреля huhtikuuta"
+    "apr april avril avr abril abr aprile kwietnia kwi апр апреля април huhtikuuta"
     " nis nisan dubna duben кві квіт квітня απρ απριλιου aprilie",
-    "may mai mayo mag maggio maio mei maja май мая toukokuuta mayis kvetna kveten тра трав травня μαι μαιου",
-    "jun june juin juni junio giu giugno junho czerwca cze июн июня kesakuuta"
+    "may mai mayo mag maggio maio mei maj maja май мая toukokuuta mayis kvetna kveten тра трав травня μαι μαιου",
+    "jun june juin juni junio giu giugno junho czerwca cze июн июня юни kesakuuta"
     " haz haziran cervna cerven чер черв червня ιουν ιουνιου iun iunie",
-    "jul july juil juillet juli julio lug luglio julho lipca lip июл июля heinakuuta"
+    "jul july juil juillet juli julio lug luglio julho lipca lip июл июля юли heinakuuta"
     " tem temmuz cervence cervenec лип липня ιουλ ιουλιου iul iulie",
-    "aug august aout agosto ago augustus sierpnia sie авг августа elokuuta"
+    "aug august aout agosto ago augusti augustus sierpnia sie авг августа август elokuuta"
     " agustos srpna srpen сер серп серпня αυγ αυγουστου agu agustus",
-    "sep sept september septembre septiembre settembre set setembro wrzesnia wrz сен сент сентября syyskuuta"
+    "sep sept september septembre septiembre settembre set setembro wrzesnia wrz сен сент сентября септември syyskuuta"
     " eyl eylul zari вер верес вересня σεπ σεπτεμβριου septembrie",
-    "oct october octobre octubre ottobre ott outubro out okt oktober pazdziernika paz окт октября lokakuuta"
+    "oct october octobre octubre ottobre ott outubro out okt oktober pazdziernika paz окт октября октомври lokakuuta"
     " eki ekim rijna rijen жов жовт жовтня οκτ οκτωβριου octombrie",
-    "nov november novembre noviembre novembro listopada lis ноя нояб ноября marraskuuta"
+    "nov november novembre noviembre novembro listopada lis ноя нояб ноября ноември marraskuuta"
     " kas kasim listopadu лис лист листопада νοε νοεμβριου noi noiembrie",
     "dec december decembre diciembre dicembre dic dezembro dez dezember des desember grudnia gru дек декабря"
-    " ara aralik prosince prosinec гру груд грудня δεκ δεκεμβριου decembrie",
+    " декември joulukuuta ara aralik prosince prosinec гру груд грудня δεκ δεκεμβριου decembrie",
 )
 _MONTH = {name: number for number, names in enumerate(_MONTHS, 1) for name in names.split()}
 _ACCENTS = str.maketrans("éèêěûúůüäáñńśşźżžóčříýğıάέίόύϊΐ", "eeeeuuuuaannsszzzocriygiαειουιι")

@@ -31,6 +31,8 @@ _MEANT = {
     "latin-1": "cp1252",
     "gb2312": "gb18030",
     "gbk": "gb18030",
+    "big5": "big5hkscs",
+    "euc_jp": "euc_jis_2004",
     "euc_kr": "cp949",
     "shift_jis": "cp932",
     "iso8859-9": "cp1254",

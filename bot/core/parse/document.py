@@ -13,6 +13,7 @@ from bot.core.parse.head import Head, name_of, read_head
 from bot.core.parse.jsonfeed import read_json
 from bot.core.parse.library import MAX_BODY, Bodies, Body, read_bodies
 from bot.core.parse.limits import MAX_ENTRIES, pick
+from bot.core.parse.pictures import first_picture
 from bot.core.parse.scan import Scan, scan
 from bot.core.text.characters import cut_text
 from bot.core.text.links import http_url
@@ -82,6 +83,7 @@ def _read(text: str, *, url: str) -> _Read:
 def _entry(written: Written, body: Body, head: Head, *, url: str) -> ParsedEntry:
     published, updated = parse_date(written.published), parse_date(written.updated)
     summary = (written.description or body.summary_html)[:MAX_BODY]
+    page = written.link or url
     return ParsedEntry(
         guid=written.guid,
         link=written.link,
@@ -92,7 +94,7 @@ def _entry(written: Written, body: Body, head: Head, *, url: str) -> ParsedEntry
         text=cut_text(plain_text(summary) or plain_text(body.content_html), MAX_TEXT),
         categories=written.categories,
         author=name_of(body.author or "") or head.author,
-        image=http_url(body.image, url),
+        image=http_url(body.image, url) or first_picture(summary, page) or first_picture(body.content_html, page),
         published=published.at if published else None,
         updated=updated.at if updated else None,
         raw_date=written.published or written.updated,

@@ -11,6 +11,7 @@ from bot.core.parse.fields import MAX_CATEGORIES, MAX_GUID, MAX_TITLE, XML_SPACE
 from bot.core.parse.jsontext import VERSION, load
 from bot.core.parse.library import MAX_BODY
 from bot.core.parse.limits import pick
+from bot.core.parse.pictures import first_picture
 from bot.core.text.characters import clean, cut_line, one_line
 from bot.core.text.links import http_url
 from bot.core.text.markup import plain_text, title_text
@@ -55,7 +56,9 @@ def _entry(item: Mapping[str, JsonValue], *, url: str, author: str | None) -> Pa
         text=plain_text(summary) or plain_text(content),
         categories=_tags(item.get("tags")),
         author=_author(item) or author,
-        image=_link(item.get("image"), url) or _link(item.get("banner_image"), url),
+        image=_link(item.get("image"), url)
+        or _link(item.get("banner_image"), url)
+        or first_picture(content, link or url),
         published=published.at if published else None,
         updated=updated.at if updated else None,
         raw_date=raw or raw_updated,
