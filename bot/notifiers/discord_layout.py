@@ -38,6 +38,7 @@ BODY = 1_200
 _LISTED = ((300, TITLE, True), (100, TITLE, True), (0, 200, False))  # of several: text, title, whether tags and date
 FEED_TITLE = 150
 NONCE = 25
+MENTIONS = 60  # of 25 characters at most; Discord refuses a message whose content they overflow, and takes 100 at most
 _FORMS = ((200, True), (100, True), (60, False))  # of a digest's lines: title, and whether tags and date stand there
 # A hyphen makes a list only where no word is before it, a colon only a link or an emoji; elsewhere both stay readable.
 # Either may be the last character of a span whose neighbour goes on with it.
@@ -58,7 +59,7 @@ def nonce_of(key: str) -> str:
 
 def to_payload(message: Message, *, plain: bool = False, webhook: bool = False) -> Payload:
     """Return the body of Create Message; webhooks know neither nonces nor replies."""
-    literals = [mention.literal for mention in message.mentions if _MENTION.fullmatch(mention.literal)]
+    literals = [one.literal for one in message.mentions if _MENTION.fullmatch(one.literal)][:MENTIONS]
     content = " ".join(literals)
     payload: Json = {"allowed_mentions": _allowed(literals)}
     if plain:
@@ -146,9 +147,11 @@ def _list(message: Message) -> tuple[str, list[Json]]:
             embed.pop("url", None)
         urls.add(url)
     heading = f"**{escape(cut(message.heading, TITLE, _escaped))}**" if message.heading else ""
-    words = markdown(fit_blocks(message.blocks, CONTENT - 2 * TITLE - 200, _size))
-    more = _more(len(cards) - len(embeds), message.more_url)
-    content = "\n".join(filter(None, (heading, words, more)))
+    words = fit_blocks(message.blocks, CONTENT - 2 * TITLE - 200, _size)
+    if words != message.blocks and not cards:  # an embed has room for more
+        words, embeds = (), [{"description": markdown(fit_blocks(message.blocks, DESCRIPTION - 100, _size))}]
+    more = _more(left, message.more_url)
+    content = "\n".join(filter(None, (heading, markdown(words), more)))
     return content or ("" if embeds else "feedbell"), embeds
 
 

@@ -50,6 +50,15 @@ async def test_only_configured_mentions_ping_and_stand_in_the_content(
     assert set(server.pings) == {"<@500>", "<@&700>"}
 
 
+@pytest.mark.parametrize("plain", [False, True])
+async def test_more_mentions_than_a_message_holds_are_cut_and_the_message_is_sent(
+    server: DiscordServer, discord: DiscordNotifier, plain: bool
+) -> None:
+    many = Options(mentions=tuple(f"<@&{10**19 + number}>" for number in range(150)))
+    await discord.send(NEWS, discord.to_payload(message(options=many), plain=plain), KEY)
+    assert server.in_channel("200")[0].content.startswith(" ".join(many.mentions[:60]))
+
+
 async def test_a_feeds_everyone_does_not_ride_on_the_routes_in_the_plain_form(
     server: DiscordServer, discord: DiscordNotifier
 ) -> None:
