@@ -148,10 +148,11 @@ class WebSub:
         now, feed_id = self._clock.now(), state.feed.id
         topic = state.memory.self_url or state.feed.url
         found = await self._load(feed_id)
-        if found is not None and (found.hub, found.topic) == (hub, topic) and not found.is_due(now):
+        if found is not None and (found.hub, found.topic) != (hub, topic):
+            found = None
+        if found is not None and not found.is_due(now):
             return
-        same = found is not None and (found.hub, found.topic) == (hub, topic)
-        until = found.until if found is not None and same else None
+        until = None if found is None else found.until
         await self._save(feed_id, Subscription(hub=hub, topic=topic, asked_at=now.isoformat(), until=until))
         fields = {
             "hub.mode": "subscribe",

@@ -38,16 +38,17 @@ async def test_hidden_feeds_are_not_shown(store: Store) -> None:
     await started(store, "a", "b")
     await announced(store, new(entry(1, of="a", tags=("x",))), name="a")
     await announced(store, new(entry(1, of="b", tags=("y",))), name="b")
-    hidden = {FeedId("a")}
 
-    def look(reading: Reading) -> None:
-        assert [each.feed_id for each in reading.latest(limit=5, hidden=hidden)] == ["b"]
-        assert reading.latest(tag="x", hidden=hidden) == []
-        assert reading.latest(feed=FeedId("a"), hidden=hidden) == []
-        assert reading.tags(hidden) == [("y", 1)]
-        assert (reading.has_tag("x", hidden), reading.has_tag("y", hidden), reading.has_tag("x")) == (False, True, True)
-        assert [each.feed_id for each in reading.search(["post"], limit=5, hidden=hidden)] == ["b"]
-        assert reading.latest(hidden={FeedId("a"), FeedId("b")}) == []
+    def look(everything: Reading) -> None:
+        reading = everything.without(frozenset({FeedId("a")}))
+        assert ([state.feed.id for state in reading.feeds()], reading.feed_ids()) == (["b"], ["b"])
+        assert [each.feed_id for each in reading.latest(limit=5)] == ["b"]
+        assert reading.latest(tag="x") == []
+        assert reading.latest(feed=FeedId("a")) == []
+        assert reading.tags() == [("y", 1)]
+        assert (reading.has_tag("x"), reading.has_tag("y"), everything.has_tag("x")) == (False, True, True)
+        assert [each.feed_id for each in reading.search(["post"], limit=5)] == ["b"]
+        assert everything.without(frozenset({FeedId("a"), FeedId("b")})).latest() == []
 
     await store.consult(look)
 

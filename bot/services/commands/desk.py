@@ -26,21 +26,21 @@ ECHO = 100  # characters of what somebody typed that an answer repeats
 class Reading(Protocol):
     """What can be looked up; it blocks, and lives as long as one question."""
 
+    def without(self, hidden: frozenset[FeedId]) -> "Reading": ...
+
     def guarded(self) -> Sequence[Feed]: ...
 
     def feeds(self) -> Sequence[FeedState]: ...
 
     def feed_ids(self) -> Sequence[FeedId]: ...
 
-    def has_tag(self, tag: str, hidden: Collection[FeedId] = ()) -> bool: ...
+    def has_tag(self, tag: str) -> bool: ...
 
-    def tags(self, hidden: Collection[FeedId] = ()) -> Sequence[tuple[str, int]]: ...
+    def tags(self) -> Sequence[tuple[str, int]]: ...
 
-    def latest(
-        self, *, tag: str | None, feed: FeedId | None, limit: int, hidden: Collection[FeedId] = ()
-    ) -> Sequence[Entry]: ...
+    def latest(self, *, tag: str | None, feed: FeedId | None, limit: int) -> Sequence[Entry]: ...
 
-    def search(self, words: Sequence[str], *, limit: int, hidden: Collection[FeedId] = ()) -> Sequence[Entry]: ...
+    def search(self, words: Sequence[str], *, limit: int) -> Sequence[Entry]: ...
 
     def follows_of(self, uid: DestinationUid) -> Sequence[str]: ...
 
@@ -73,32 +73,6 @@ class CommandStore(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
-    """What may be shown at a place: everything but what is hidden there."""
-
-    reading: Reading
-    hidden: frozenset[FeedId]
-
-    def feeds(self) -> Sequence[FeedState]:
-        return [state for state in self.reading.feeds() if state.feed.id not in self.hidden]
-
-    def feed_ids(self) -> Sequence[FeedId]:
-        return [feed_id for feed_id in self.reading.feed_ids() if feed_id not in self.hidden]
-
-    def has_tag(self, tag: str) -> bool:
-        return self.reading.has_tag(tag, self.hidden)
-
-    def tags(self) -> Sequence[tuple[str, int]]:
-        return self.reading.tags(self.hidden)
-
-    def latest(self, *, tag: str | None, feed: FeedId | None, limit: int) -> Sequence[Entry]:
-        return self.reading.latest(tag=tag, feed=feed, limit=limit, hidden=self.hidden)
-
-    def search(self, words: Sequence[str], *, limit: int) -> Sequence[Entry]:
-        return self.reading.search(words, limit=limit, hidden=self.hidden)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Desk:
     """Given to each command."""
 
@@ -114,15 +88,14 @@ class Desk:
     def is_admin(self, who: Who) -> bool:
         return not who.is_bot and who.id in self.admins()
 
-    def scope(self, reading: Reading, who: Who) -> Scope:
+    def scope(self, reading: Reading, who: Who) -> Reading:
         """Return what `who` may be shown: a feed with credentials only where a route gives it to this place (T21)."""
         guarded = reading.guarded()
         if not guarded:
-            return Scope(reading=reading, hidden=frozenset())
+            return reading
         places = _places(reading, who)
         routes = [route for route in self.routes() if places.intersection(route.to)]
-        hidden = frozenset(feed.id for feed in guarded if not any(_gives(route, feed) for route in routes))
-        return Scope(reading=reading, hidden=hidden)
+        return reading.without(frozenset(feed.id for feed in guarded if not any(_gives(each, feed) for each in routes)))
 
     def say(self, *lines: str, heading: str | None = None, blocks: tuple[Block, ...] = ()) -> Message:
         """Return a message of plain words, each line a paragraph."""
