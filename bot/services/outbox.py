@@ -324,4 +324,5 @@ def _is_in_place(delivery: Delivery) -> bool:
 
 
 def _is_program(destination: Destination) -> bool:
+    """Whether it answers with no reference to what it was sent, and is sent a correction all the same."""
     return service_of(destination.uid) == destination.uid

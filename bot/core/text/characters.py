@@ -90,7 +90,7 @@ def _joiner(text: str, match: re.Match[str]) -> str:
 def _joins(before: str, after: str) -> bool:
     """Whether a joiner means something between these two: a script that shapes letters, or emoji."""
     if is_emoji(after) or after in "♂♀⚕⚖✈":
-        return is_emoji(before) or before == VS16 or _is_mark(before)
+        return is_emoji(before) or before == VS16 or is_mark(before)
     return _needs_joiners(before) and _needs_joiners(after)
 
 
@@ -99,5 +99,6 @@ def _needs_joiners(char: str) -> bool:
     return 0x0600 <= point <= 0x1CFF or 0xA800 <= point <= 0xABFF or 0x10A00 <= point <= 0x11FFF
 
 
-def _is_mark(char: str) -> bool:
+def is_mark(char: str) -> bool:
+    """Whether it changes the character before it: an accent, a vowel sign, the emoji selector, a skin tone."""
     return unicodedata.category(char) in ("Mn", "Mc", "Me") or "\U0001f3fb" <= char <= "\U0001f3ff"

@@ -3,7 +3,7 @@
 import unicodedata
 from collections.abc import Callable, Iterator
 
-from bot.core.text.characters import VS16, ZWJ, ZWNJ, is_emoji
+from bot.core.text.characters import ZWJ, ZWNJ, is_emoji, is_mark
 
 ELLIPSIS = "…"
 MAX_CLUSTER = 64  # characters; more is an attack, and may be cut anywhere
@@ -68,11 +68,9 @@ def _joined(before: str, after: str, *, odd_flag: bool) -> bool:
 
 
 def _extends(char: str) -> bool:
-    if char in (ZWJ, ZWNJ, VS16, "\uff9e", "\uff9f", "\u0e33", "\u0eb3"):
+    if char in (ZWJ, ZWNJ, "\uff9e", "\uff9f", "\u0e33", "\u0eb3") or "\U000e0020" <= char <= "\U000e007f":
         return True
-    if "\U0001f3fb" <= char <= "\U0001f3ff" or "\U000e0020" <= char <= "\U000e007f":
-        return True
-    return unicodedata.category(char) in ("Mn", "Mc", "Me")
+    return is_mark(char)
 
 
 def _is_flag(char: str) -> bool:
