@@ -31,6 +31,7 @@ Json = dict[str, JsonValue]
 
 CONTENT = 2_000
 TITLE = 256
+WORDS = CONTENT - 2 * TITLE - 200  # of an answer: its heading stands in the content too, and a hint
 DESCRIPTION = 4_096
 EMBEDS = 10
 TOTAL = 5_900  # Discord: 6,000 over all embeds; a little air for what it counts and we do not
@@ -134,6 +135,18 @@ def _cut_title(card: Card, limit: int) -> str:
 
 def _list(message: Message) -> tuple[str, list[Json]]:
     cards = all_cards(message)
+    embeds = _listed(cards)
+    heading = f"**{escape(cut(message.heading, TITLE, _escaped))}**" if message.heading else ""
+    more = _more(len(cards) - len(embeds), message.more_url)
+    words = fit_blocks(message.blocks, WORDS, _size)
+    if words != message.blocks and not cards:  # an embed has room for them
+        words, embeds = (), [{"description": markdown(fit_blocks(message.blocks, DESCRIPTION - 100, _size))}]
+    content = "\n".join(filter(None, (heading, markdown(words), more)))
+    return content or ("" if embeds else "feedbell"), embeds
+
+
+def _listed(cards: Sequence[Card]) -> list[Json]:
+    """Return the embeds of an answer's entries: shorter ones before one of them is left out."""
     embeds: list[Json] = []
     for body, title, meta in _LISTED if len(cards) > 1 else ((BODY, TITLE, True),):
         made = [_entry(card, body=body, title=title, meta=meta) for card in cards[:EMBEDS]]
@@ -146,13 +159,7 @@ def _list(message: Message) -> tuple[str, list[Json]]:
         if url in urls:  # of several embeds with one URL, only the first is shown
             embed.pop("url", None)
         urls.add(url)
-    heading = f"**{escape(cut(message.heading, TITLE, _escaped))}**" if message.heading else ""
-    words = fit_blocks(message.blocks, CONTENT - 2 * TITLE - 200, _size)
-    if words != message.blocks and not cards:  # an embed has room for more
-        words, embeds = (), [{"description": markdown(fit_blocks(message.blocks, DESCRIPTION - 100, _size))}]
-    more = _more(left, message.more_url)
-    content = "\n".join(filter(None, (heading, markdown(words), more)))
-    return content or ("" if embeds else "feedbell"), embeds
+    return embeds
 
 
 def _digest(message: Message) -> list[Json]:

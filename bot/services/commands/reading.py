@@ -17,7 +17,9 @@ from bot.services.commands.desk import Desk, Reading, echo, in_order, listed
 
 LAST_PAGE = 50  # so that nobody makes the store skip through years
 FOUND = 5  # entries on a page of a search
-FEEDS = 15  # on a page of the list
+FEEDS = 10  # on a page of the list: with what is wrong with each, they find room in any message
+WHY = 100  # characters of what is wrong with a feed
+LINK = 200  # characters of a site's address that is linked in a list
 MAX_WORDS = 10
 TITLE = 80
 HINTED = 200  # characters of tags below the newest entry
@@ -113,8 +115,9 @@ def feeds(desk: Desk, reading: Reading, asked: Asked) -> Answer:
 
 def _feed_line(desk: Desk, state: FeedState) -> tuple[Text, ...]:
     title = cut(one_line(state.title), TITLE) or str(state.feed.id)
+    site = http_url(state.site_url)
     return (
-        Text(text=title, bold=True, href=http_url(state.site_url)),
+        Text(text=title, bold=True, href=site if site and len(site) <= LINK else None),
         Text(text=f" ({state.feed.id}) · {_state_words(desk, state)}"),
     )
 
@@ -125,7 +128,7 @@ def _state_words(desk: Desk, state: FeedState) -> str:
     if state.stopped is not None:
         return f"stopped: {one_line(state.stopped)}"
     if state.failing_since is not None:
-        why = f": {cut(one_line(state.error), 200)}" if state.error else ""
+        why = f": {cut(one_line(state.error), WHY)}" if state.error else ""
         return f"failing since {display_moment(state.failing_since, timezone=desk.timezone())}{why}"
     if state.last_new_at is not None:
         return f"last new post {display_moment(state.last_new_at, timezone=desk.timezone())}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 import pytest
 
@@ -65,6 +66,36 @@ async def test_feedbell_has_every_command(discord: DiscordServer, feedbell: Clic
     assert "you follow: bgp" in await say("following")
     assert "no more" in await say("unfollow", {"tag": "bgp"})
     assert "your id is discord:500" in await say("pause", {"feed": "ai-networking"})
+
+
+async def test_a_list_of_many_tags_ends_with_how_many_there_are_and_what_is_near(
+    room: Room, discord: DiscordServer, latest: Click, feedbell: Click
+) -> None:
+    names = [f"*a* _tag_ number {n}" for n in range(190)]
+    await room.read(Feed(id=FeedId("many"), url="https://f.example/many", tags=(*names,)), feed_of(item(1)))
+    unknown = text_of(message_of(discord, await latest({"tag": "a tag numbr"})))
+    assert "Did you mean *a* _tag_ number 0" in unknown
+    for text in (unknown, text_of(message_of(discord, await feedbell("tags")))):
+        listed = re.search(r"(?:tags: )?(.*) and (\d+) more$", text, re.MULTILINE)
+        assert listed is not None
+        assert len(listed[1].split(", ")) + int(listed[2]) == 194
+
+
+async def test_every_feed_stands_on_one_of_the_lists_pages(
+    room: Room, discord: DiscordServer, feedbell: Click, clicked: Click
+) -> None:
+    for n in range(24):
+        title = f"The newspaper of the town number {n}: politics, sports and the weather"
+        feed = Feed(id=FeedId(f"newspaper-of-the-town-{n}"), url=f"https://www.newspaper-of-the-town-{n}.example/feed")
+        await room.read(feed, feed_of(item(1), title=title))
+    shown: set[str] = set()
+    asked = await feedbell("feeds")
+    for _ in range(3):
+        page = message_of(discord, asked)
+        shown |= set(re.findall(r"\((newspaper-of-the-town-\d+)\)", text_of(page)))
+        if "Next" in buttons_of(page):
+            asked = await clicked(buttons_of(page)["Next"])
+    assert len(shown) == 24
 
 
 async def test_public_is_shown_to_the_channel(discord: DiscordServer, latest: Click) -> None:
