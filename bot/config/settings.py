@@ -213,7 +213,7 @@ class Settings(Section):
     webhooks: dict[str, SecretStr] = {}
     secrets: dict[str, SecretStr] = {}
 
-    _folder: Path = PrivateAttr(default_factory=Path.cwd)
+    _folder: Path = PrivateAttr(default=Path())  # where we are, which may be gone; nothing asks before it must
     _warnings: tuple[Problem, ...] = PrivateAttr(default=())
     _missing: tuple[Problem, ...] = PrivateAttr(default=())
 

@@ -240,9 +240,9 @@ def _copy(source: Path, target: Path) -> None:
     """Under another name first: a copy that was cut short must not look like a backup."""
     part = target.parent / f"{target.name}.part"
     in_use = [f"{source}{end}" for end in ("", "-wal", "-shm", "-journal", ".lock", ".exists")]
-    if os.path.realpath(target) in in_use or os.path.realpath(part) in in_use:
-        raise UsageError(f"{target} is the state itself; name another file for the backup")
     try:
+        if os.path.realpath(target) in in_use or os.path.realpath(part) in in_use:
+            raise UsageError(f"{target} is the state itself; name another file for the backup")
         # What is renamed over a device or a pipe takes it away from everybody else.
         if target.exists() and not target.is_file():
             raise UsageError(f"{target} is no file; name another one for the backup")

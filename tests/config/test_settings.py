@@ -25,6 +25,16 @@ def test_an_empty_file_is_a_configuration() -> None:
     assert settings.delivery.park_keep == timedelta(days=7)
 
 
+def test_a_file_is_read_also_where_the_folder_we_were_started_in_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert read("").folder == Path("/srv/bell")
+
+
 @pytest.mark.parametrize(
     ("state", "path"),
     [

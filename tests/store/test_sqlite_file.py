@@ -227,7 +227,9 @@ async def test_a_backup_is_whole_while_others_write(path: Path, tmp_path: Path) 
     assert sorted(each.name for each in tmp_path.glob("copy*")) == ["copy.db", "copy.db.exists", "copy.db.lock"]
 
 
-async def test_a_backup_takes_nothing_away_that_is_no_file(path: Path, tmp_path: Path) -> None:
+async def test_a_backup_takes_nothing_away_that_is_no_file(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = await opened(path)
     pipe, elsewhere = tmp_path / "pipe", tmp_path / "link"
     os.mkfifo(pipe)
@@ -238,6 +240,11 @@ async def test_a_backup_takes_nothing_away_that_is_no_file(path: Path, tmp_path:
     for target in (path / "below a file", tmp_path / "no folder" / "copy.db", tmp_path / ("long" * 100)):
         with pytest.raises(UsageError, match="cannot write the backup"):
             await store.backup(target)
+    (gone := tmp_path / "gone").mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(UsageError, match=r"cannot write the backup copy\.db"):
+        await store.backup(Path("copy.db"))
     await store.close(now=NOW)
     assert pipe.is_fifo()
     assert not list(tmp_path.glob("*.part"))
