@@ -41,6 +41,11 @@ def test_an_item_is_read() -> None:
     assert entry.enclosure == "https://e.org/a.mp3"
 
 
+def test_a_long_text_is_cut_also_where_each_line_becomes_markup() -> None:
+    entry = first(feed({"id": "1", "content_text": "&\n" * 60_000, "summary": "\n" * 120_000}))
+    assert (len(entry.content_html), len(entry.summary_html)) == (100_000, 100_000)
+
+
 def test_the_head_is_read() -> None:
     found = read(
         feed(

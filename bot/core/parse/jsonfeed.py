@@ -94,7 +94,7 @@ def _link(value: JsonValue, url: str) -> str | None:
 
 
 def _escaped(text: str) -> str:
-    return html.escape(clean(text), quote=False)[:MAX_BODY].replace("\n", "<br>") if text else ""
+    return html.escape(clean(text), quote=False).replace("\n", "<br>")[:MAX_BODY]
 
 
 def _list(value: JsonValue) -> list[JsonValue]:
