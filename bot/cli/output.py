@@ -108,8 +108,10 @@ def when(at: datetime | None, now: datetime) -> str:
 def say(text: str = "", *, err: bool = False, bold: bool = False) -> None:
     """Print lines; what could steer the terminal is taken out, for feeds and servers wrote a part of them."""
     shown = clean(text)
+    if bold and os.environ.get("TERM") != "dumb":  # which shows the marks themselves; click takes out a pipe's
+        shown = click.style(shown, bold=True)
     try:
-        click.echo(click.style(shown, bold=True) if bold else shown, err=err)
+        click.echo(shown, err=err)
     except OSError:
         if not err:  # or there is nobody left to tell, and what was done is no other for that
             raise

@@ -36,6 +36,18 @@ async def test_a_terminal_without_the_characters_is_shown_what_it_can_show(tmp_p
         assert (await bot.call("latest")).code == 0
 
 
+@pytest.mark.parametrize(("term", "title"), [("dumb", "Gr\u00fc\u00dfe"), ("xterm", "\x1b[1mGr\u00fc\u00dfe")])
+async def test_a_terminal_is_given_the_marks_that_it_knows(tmp_path: Path, term: str, title: str) -> None:
+    async with FeedServer() as feeds:
+        url = feeds.serve("/feed.xml", Document(body=FEED.encode()))
+        bot = BotProcess(tmp_path, CONFIG.format(url=url), {"TERM": term})
+        await bot.once()
+        ours, theirs = os.openpty()
+        with os.fdopen(theirs, "wb") as terminal, os.fdopen(ours, "rb") as screen:
+            await bot.call("latest", stdout=terminal)
+            assert screen.read1().decode().startswith(title)
+
+
 async def test_an_entry_that_waits_for_its_digest_says_until_when(tmp_path: Path) -> None:
     async with FeedServer() as feeds:
         url = feeds.serve("/feed.xml", Document(body=FEED.encode()))
