@@ -232,7 +232,7 @@ def _moved(items: Sequence[Item], known: Known, missing: frozenset[Key], *, olde
 
 
 def _is_of_a_day(item: Item) -> bool:
-    """Its words are known with their day, and it has no time."""
+    """Its date names a day and no time."""
     return isinstance(item.parsed, ParsedEntry) and not item.parsed.has_time
 
 

@@ -15,11 +15,8 @@ from bot.core.parse.library import MAX_BODY, Bodies, Body, read_bodies
 from bot.core.parse.limits import MAX_ENTRIES, pick
 from bot.core.parse.pictures import first_picture
 from bot.core.parse.scan import Scan, scan
-from bot.core.text.characters import cut_text
 from bot.core.text.links import http_url
 from bot.core.text.markup import plain_text
-
-MAX_TEXT = 100_000  # characters (T8)
 
 
 def parse(body: bytes, *, url: str, content_type: str | None, listed: Mapping[bytes, Key] | None = None) -> ParsedFeed:
@@ -91,7 +88,7 @@ def _entry(written: Written, body: Body, head: Head, *, url: str) -> ParsedEntry
         title=written.title,
         summary_html=summary,
         content_html=body.content_html,
-        text=cut_text(plain_text(summary) or plain_text(body.content_html), MAX_TEXT),
+        text=plain_text(summary) or plain_text(body.content_html),
         categories=written.categories,
         author=name_of(body.author or "") or head.author,
         image=http_url(body.image, url) or first_picture(summary, page) or first_picture(body.content_html, page),

@@ -19,7 +19,7 @@ import feedparser
 from bot.core.parse.fields import has_markup, inner, unwrapped
 from bot.core.parse.scan import Item, Scan
 
-MAX_BODY = 100_000  # characters of one text that are kept
+MAX_BODY = 100_000  # characters of one text that are kept (T8)
 MAX_LOOSE = 1_000_000  # characters that are read loosely, at about 500,000 a second
 _MARK = "feedbellno"
 _REFERENCE = re.compile(

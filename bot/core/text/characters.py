@@ -50,11 +50,6 @@ def cut_line(line: str, most: int) -> str:
     return line if len(line) <= most else one_line(line[:most])
 
 
-def cut_text(text: str, most: int) -> str:
-    """Return clean text with at most so many characters, clean at its new end too."""
-    return text if len(text) <= most else clean(text[:most])
-
-
 def is_emoji(char: str) -> bool:
     """Whether `char` can be a part of a joined emoji (Extended_Pictographic, roughly)."""
     point = ord(char)

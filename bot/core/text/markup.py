@@ -56,7 +56,10 @@ def _decoded(match: re.Match[str]) -> str:
 
 
 def plain_text(source: str) -> str:
-    """Return the words of an HTML source: paragraphs and list items on lines of their own, no markup."""
+    """Return the words of an HTML source: paragraphs and list items on lines of their own, no markup.
+
+    They are never longer than the source, of which MAX_HTML characters are looked at.
+    """
     if "<" not in source and "&" not in source:
         return _tidy(source[:MAX_HTML])
     html_ = _Source(source[:MAX_HTML])
