@@ -63,6 +63,12 @@ def _words(text: str) -> str:
     return text.strip()
 
 
+def _user(text: str) -> str:
+    if ":" in text:
+        raise ValueError('must hold no ":"; a server takes what follows for the password (RFC 7617)')
+    return _words(text)
+
+
 def _lower(value: object) -> object:
     return value.lower() if isinstance(value, str) else value
 
@@ -73,6 +79,7 @@ ONE_OR_MANY = BeforeValidator(_one_or_many)
 ANY_CASE = BeforeValidator(_lower)
 
 Words = Annotated[str, _reads(_words)]
+User = Annotated[str, _reads(_user)]
 WordList = Annotated[tuple[Words, ...], IN_ORDER]
 Duration = Annotated[timedelta, _reads(values.parse_duration, _A_DURATION)]
 Positive = Annotated[timedelta, _reads(_positive, _A_DURATION)]

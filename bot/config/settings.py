@@ -145,7 +145,7 @@ class LogSettings(Section):
 class AuthSettings(Section):
     """Credentials of one feed, by the NAMEs of secrets."""
 
-    username: f.Words | None = None
+    username: f.User | None = None
     password: f.SecretName | None = None
     bearer: f.SecretName | None = None
 

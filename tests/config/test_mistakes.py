@@ -110,6 +110,8 @@ ONE_MISTAKE = [
     (FEED + "headers = { X = 1 }", "4:17: error: feeds[0].headers.X: text in quotes is wanted, not a number"),
     (FEED + '[feeds.auth]\nusername = "u"', '4:1: error: feeds[0].auth: wants either username = "…" and password = '
      '"NAME", or bearer = "NAME"'),
+    (FEED + 'auth = { username = "u:v", password = "n" }', '4:21: error: feeds[0].auth.username: must hold no ":"; a '
+     "server takes what follows for the password (RFC 7617)"),
     (FEED + '[feeds.auth]\nusername = "u"\npassword = "Hunter2!"', "6:12: error: feeds[0].auth.password: the NAME of a "
      'secret is wanted here, never the secret; allowed: a-z, 0-9 and "_", not ending in "_file"; its value goes into '
      "FEEDBELL_SECRETS__NAME"),
