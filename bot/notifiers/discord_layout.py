@@ -7,6 +7,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Sequence
+from itertools import islice
 from urllib.parse import urlsplit
 
 from bot.core.model.message import (
@@ -28,6 +29,7 @@ from bot.core.text.graphemes import cut
 from bot.notifiers.fit import all_cards, fit_blocks, meta_line, more_words, pack, plain_text, utf16
 
 Json = dict[str, JsonValue]
+Lines = tuple[str, list[str]]  # of a digest's section: its name, and a line for each entry
 
 CONTENT = 2_000
 TITLE = 256
@@ -38,6 +40,7 @@ TOTAL = 5_900  # Discord: 6,000 over all embeds; a little air for what it counts
 BODY = 1_200
 _LISTED = ((300, TITLE, True), (100, TITLE, True), (0, 200, False))  # of several: text, title, whether tags and date
 FEED_TITLE = 150
+SPARING_NAME = 30  # of a section, where a digest has hardly room for its titles
 NONCE = 25
 MENTIONS = 60  # of 25 characters at most; Discord refuses a message whose content they overflow, and takes 100 at most
 _FORMS = ((200, True), (100, True), (60, False))  # of a digest's lines: title, and whether tags and date stand there
@@ -167,9 +170,11 @@ def _digest(message: Message) -> list[Json]:
     footer = cut(message.feed_title, FEED_TITLE, utf16)
     room = TOTAL - _escaped(title) - utf16(footer) - 2 * utf16(message.more_url or "") - 50
     for limit, meta in _FORMS:
-        texts, left = _digest_texts(message, room, limit, meta=meta)
+        texts, left = _digest_texts(_digest_lines(message, limit, meta=meta), room, message.more_url)
         if not left:
             break
+    else:
+        texts, left = _digest_texts(_sparing_lines(message, room), room, message.more_url)
     embeds: list[Json] = [{"description": text} for text in texts]
     embeds[0] = {"title": escape(title), **embeds[0]}
     if footer:
@@ -177,13 +182,12 @@ def _digest(message: Message) -> list[Json]:
     return embeds
 
 
-def _digest_texts(message: Message, room: int, limit: int, *, meta: bool) -> tuple[list[str], int]:
+def _digest_texts(sections: Sequence[Lines], room: int, more_url: str | None) -> tuple[list[str], int]:
     """Return the descriptions, and how many entries found no room."""
     texts, left = [""], 0
-    for section in message.sections:
-        heading = f"**{escape(cut(section.heading, TITLE, _escaped))}**" if section.heading else ""
-        for card in section.cards:
-            line = _digest_line(card, limit, meta=meta, feed=not message.feed_title)
+    for name, entries in sections:
+        heading = f"**{escape(cut(name, TITLE, _escaped))}**" if name else ""
+        for line in entries:
             lines = "\n".join(filter(None, (heading, line)))
             size = utf16(lines) + 1
             if size > room:
@@ -193,9 +197,30 @@ def _digest_texts(message: Message, room: int, limit: int, *, meta: bool) -> tup
             if utf16(texts[-1]) + size > DESCRIPTION - 100:
                 texts.append("")
             texts[-1] += f"\n{lines}" if texts[-1] else lines
-    if more := _more(left, message.more_url):
+    if more := _more(left, more_url):
         texts[-1] += f"\n{more}" if texts[-1] else more
     return texts, left
+
+
+def _digest_lines(message: Message, limit: int, *, meta: bool) -> list[Lines]:
+    several = not message.feed_title
+    return [
+        (section.heading, [_digest_line(card, limit, meta=meta, feed=several) for card in section.cards])
+        for section in message.sections
+    ]
+
+
+def _sparing_lines(message: Message, room: int) -> list[Lines]:
+    """Return a line for each entry where not all links find room: the last ones do without, for nobody is left out."""
+    limit, _ = _FORMS[-1]
+    cards = all_cards(message)
+    names = [cut(section.heading, SPARING_NAME, _escaped) for section in message.sections]
+    linked = [_digest_line(card, limit, meta=False, feed=False) for card in cards]
+    bare = [f"- {escape(cut(card.title, limit, _escaped))}" for card in cards]
+    room -= sum(utf16(line) + 1 for line in bare) + sum(_escaped(name) + len("****\n") for name in names)
+    count = pack([utf16(long) - utf16(short) for long, short in zip(linked, bare, strict=True)], room)
+    lines = iter([*linked[:count], *bare[count:]])
+    return [(name, [*islice(lines, len(part.cards))]) for name, part in zip(names, message.sections, strict=True)]
 
 
 def _digest_line(card: Card, limit: int, *, meta: bool, feed: bool) -> str:

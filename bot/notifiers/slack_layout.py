@@ -5,6 +5,7 @@ Feed text never becomes mrkdwn: `*_~` can't be escaped there. Lengths: delivery.
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from bot.core.model.message import (
     Block,
@@ -31,6 +32,7 @@ TITLE = 300
 HEADER = 150
 BODY = 1_200  # a teaser is read whole; an article is read where it stands
 LISTED_TITLE = 200
+SPARING_TITLE = 100  # where a digest has hardly room for its titles
 _LISTED = ((LISTED_TITLE, 300), (LISTED_TITLE, 100), (100, 0))  # of several in an answer: title and text
 NOTICE = 4_000
 FEED_TITLE = 150
@@ -133,17 +135,27 @@ def _many(message: Message) -> Iterator[Json]:
 
 def _digest_lines(parts: "_Parts", message: Message, room: int) -> int:
     """Add one line for each entry that fits; return how many found no room."""
-    several = not message.feed_title
-    items = [[_digest_line(card, feed=several) for card in section.cards] for section in message.sections]
-    sizes = [_strings(line) for lines in items for line in lines]
+    cards, several = all_cards(message), not message.feed_title
+    lines = [_digest_line(card, feed=several) for card in cards]
     room -= sum(utf16(section.heading) + 1 for section in message.sections)
-    left = fitting = pack(sizes, room)
-    for section, lines in zip(message.sections, items, strict=True):
-        shown, left = lines[:left], max(0, left - len(lines))
-        if shown:
+    if pack([_strings(line) for line in lines], room) < len(cards):
+        lines = _sparing_lines(cards, room)
+    fitting = pack([_strings(line) for line in lines], room)
+    shown = iter(lines[:fitting])
+    for section in message.sections:
+        if part := [*islice(shown, len(section.cards))]:
             parts.line([_text(cut(section.heading, HEADER, utf16), bold=True)] if section.heading else [])
-            parts.bullets(shown)
-    return len(sizes) - fitting
+            parts.bullets(part)
+    return len(cards) - fitting
+
+
+def _sparing_lines(cards: Sequence[Card], room: int) -> list[list[JsonValue]]:
+    """Return a line for each entry where not all links find room: the last ones do without, for nobody is left out."""
+    linked = [_title(card, SPARING_TITLE) for card in cards]
+    bare: list[list[JsonValue]] = [[_text(cut(card.title, SPARING_TITLE, utf16), bold=True)] for card in cards]
+    room -= sum(map(_strings, bare))
+    count = pack([_strings(long) - _strings(short) for long, short in zip(linked, bare, strict=True)], room)
+    return [*linked[:count], *bare[count:]]
 
 
 def _digest_line(card: Card, *, feed: bool) -> list[JsonValue]:

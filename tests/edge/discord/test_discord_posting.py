@@ -96,17 +96,19 @@ async def test_a_message_that_was_deleted_since_counts_as_sent(server: DiscordSe
     assert server.messages == []
 
 
-async def test_fifty_entries_make_a_digest_within_every_limit(server: DiscordServer, discord: DiscordNotifier) -> None:
-    link = "https://www.example.org/posts/a-rather-long-name-of-a-post-number"
-    titles = [f"Post [{n}]" if n % 2 else f"Post {n} *x*" for n in range(50)]
-    entries = tuple(entry(title=title, link=f"{link}-{n}", tags=("bgp",)) for n, title in enumerate(titles))
-    await discord.send(NEWS, discord.to_payload(digest(entries, more_url="https://bell.example/")), KEY)
+@pytest.mark.parametrize(("length", "mark"), [(60, ""), (60, "*"), (300, "*")])
+async def test_each_of_fifty_entries_has_a_line_of_a_digest_though_not_every_link_finds_room(
+    server: DiscordServer, discord: DiscordNotifier, length: int, mark: str
+) -> None:
+    link = "https://www.example.org/posts/" + "x" * length
+    titles = [f"Post number {n}{mark * 100}" for n in range(50)]
+    entries = tuple(entry(title=title, link=f"{link}-{n}", tags=(f"tag {n // 2}",)) for n, title in enumerate(titles))
+    await discord.send(NEWS, discord.to_payload(digest(entries)), KEY)
     text = "\n".join(embed["description"] for embed in server.messages[0].embeds)
-    shown = re.findall(r"number-(\d+)", text)
-    assert shown == [str(n) for n in range(len(shown))]
-    left = 50 - len(shown)
-    assert len(shown) > 35
-    assert not left or f"… and {left} more: <https://bell.example/>" in text
+    assert re.findall(r"Post number (\d+)", text) == [str(n) for n in range(50)]
+    linked = re.findall(r"-(\d+)\)", text)
+    assert linked == [str(n) for n in range(len(linked))]
+    assert len(linked) > (15 if length < 100 else 5)
 
 
 @pytest.mark.parametrize("mark", ["x", "*"])
