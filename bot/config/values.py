@@ -145,7 +145,8 @@ def parse_feed_id(text: str) -> str:
     """Read a feed's stable name, which is part of addresses (`/hooks/poke/FEED`) and commands."""
     if not _FEED_ID.fullmatch(text) or len(text) > MAX_ID:
         raise ValueError(
-            f'{quoted(text)} is no id; allowed: letters, digits, ".", "_" and "-", at most {MAX_ID} of them'
+            f'{quoted(text)} is no id; allowed: letters, digits, ".", "_" and "-", at most {MAX_ID} of them, '
+            "the first a letter or a digit"
         )
     return text
 

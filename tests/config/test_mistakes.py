@@ -88,8 +88,8 @@ ONE_MISTAKE = [
     ('[[feeds]]\nid = "a"', "1:1: error: feeds[0].url: missing; each [[feeds]] needs it"),
     (FEED + 'intervall = "15m"', '4:1: error: feeds[0].intervall: unknown key; did you mean "interval"?'),
     (FEED + FEED, '5:6: error: feeds[1].id: "a" is the id of feeds[0] already'),
-    (FEED.replace('"a"', '"a b"'), '2:6: error: feeds[0].id: "a b" is no id; allowed: letters, digits, ".", "_" and '
-     '"-", at most 64 of them'),
+    *((FEED.replace('"a"', f'"{name}"'), f'2:6: error: feeds[0].id: "{name}" is no id; allowed: letters, digits, ".", '
+       '"_" and "-", at most 64 of them, the first a letter or a digit') for name in ("a b", "-a", "..")),
     (FEED.replace("https:", "ftp:"), '3:7: error: feeds[0].url: "ftp://example.org/a.xml" is no feed address; allowed: '
      '"https://…" or "http://…"'),
     (FEED.replace("example", "u:hunter2@example"), "3:7: error: feeds[0].url: a user name or password must not be part "
