@@ -23,16 +23,13 @@ _TOML_PLACE = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\
 _OTHER_BOMS = (b"\xff\xfe", b"\xfe\xff")
 
 
-def load(
-    path: Path, environ: Mapping[str, str], *, secret_dirs: Sequence[Path] | None = None, with_secrets: bool = False
-) -> Settings:
+def load(path: Path, environ: Mapping[str, str], *, with_secrets: bool = False) -> Settings:
     """Read the configuration; raises ConfigError with every mistake at once.
 
-    `secret_dirs` are searched in order, by default those of default_secret_dirs. The environment wins over them and
-    over the file. `with_secrets`: beside other mistakes a missing secret is told too; alone it is left to
-    `missing_secrets`.
+    The environment wins over the file and over the folders of secrets. `with_secrets`: beside other mistakes a missing
+    secret is told too; alone it is left to `missing_secrets`.
     """
-    return parse(_read(path), environ, path=path, secret_dirs=secret_dirs, with_secrets=with_secrets)
+    return parse(_read(path), environ, path=path, with_secrets=with_secrets)
 
 
 def parse(
@@ -43,7 +40,10 @@ def parse(
     secret_dirs: Sequence[Path] | None = None,
     with_secrets: bool = False,
 ) -> Settings:
-    """Do the same with the text of a file that lies, or would lie, at `path`."""
+    """Do the same with the text of a file that lies, or would lie, at `path`.
+
+    `secret_dirs` are searched in order, by default those of default_secret_dirs.
+    """
     text = text.replace("\r\n", "\n")
     overlay = read_sources(environ, default_secret_dirs(environ) if secret_dirs is None else secret_dirs)
     try:
