@@ -15,7 +15,7 @@ from bot.core.model.delivery import (
     Receipt,
     Settlement,
 )
-from bot.core.model.entry import Entry, Key, Known, ParsedFeed
+from bot.core.model.entry import Entry, Key, Known, KnownEntry, ParsedFeed
 from bot.core.model.feed import Feed, FeedId, FeedState, Fetched, NotModified, Validators
 from bot.core.model.message import Message, Payload
 from bot.core.model.plan import Committed, IntakePlan, Notice
@@ -122,6 +122,9 @@ class Store(Protocol):
         """Give the lease back unpolled: at shutdown, or until its host is free again."""
 
     async def known(self, feed_no: int, hashes: Sequence[Key]) -> Known: ...
+
+    async def titled(self, feed_no: int, *, since: datetime, until: datetime) -> Sequence[tuple[str, KnownEntry]]:
+        """The newest 500 entries of a feed that were published in this time, each with its title."""
 
     async def commit_intake(self, plan: IntakePlan, *, urgent: bool) -> Committed:
         """Write the plan in ONE transaction and free the lease. `urgent`: do not wait to share the commit."""

@@ -5,12 +5,14 @@ an item in its document, on dates being readable, or on the URL that the feed wa
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from hashlib import blake2b
 from urllib.parse import quote, urlsplit
 
-from bot.core.model.entry import Identity, Key, Listed, ParsedEntry
+from bot.core.model.entry import Identity, Key, Known, KnownEntry, Listed, ParsedEntry
 
 KEY_VERSION = 1  # a new one means: re-key every stored entry from its raw fields, never announce anew (N9)
 WORDS = 512  # characters of the text that tell entries apart
@@ -52,6 +54,7 @@ def identify(
         guid_alias=_hash("u", alias) if alias and not guids_shared else None,
         link_alias=_link_alias(entry, entry.link, home) if entry.link and not links_shared else None,
         fingerprint=fingerprint(entry),
+        moment=_moment(entry.title, entry.published) if entry.has_time else None,
     )
 
 
@@ -78,6 +81,18 @@ def fingerprint(entry: ParsedEntry) -> Key | None:
         return None
     date = entry.published or entry.updated
     return _hash("f", entry.title, date.date().isoformat() if date else entry.raw_date, entry.text[:WORDS])
+
+
+def with_moments(known: Known, titled: Iterable[tuple[str, KnownEntry]]) -> Known:
+    """Let stored entries, each with its title, be known by title and instant too, where that means one alone."""
+    named = [(_moment(title, entry.published), entry) for title, entry in titled]
+    times = Counter(name for name, _ in named)
+    alone = {name: entry for name, entry in named if name is not None and times[name] == 1}
+    return replace(
+        known,
+        by_hash={name: entry.id for name, entry in alone.items()} | known.by_hash,
+        entries={entry.id: entry for entry in alone.values()} | known.entries,
+    )
 
 
 def identify_document(
@@ -145,6 +160,10 @@ def bare_url(guid: str) -> str | None:
     scheme, _, rest = guid.partition("://")
     canonical = canonical_url(f"{scheme.lower()}://{rest}")
     return canonical.partition("://")[2].removeprefix("www.")
+
+
+def _moment(title: str, at: datetime | None) -> Key | None:
+    return _hash("t", title, str(int(at.timestamp()))) if title and at is not None else None
 
 
 def _plain_key(entry: ParsedEntry) -> Key:

@@ -76,8 +76,9 @@ def find_news(
     `cut` is the place in `parsed` at which the middle of a document that is too long was left out (T8).
 
     An item is known by its key or by its guid without scheme and such (N5); by its link where no two guids of the
-    feed ever shared one (N6); where half of a document seems new, by its words too (N11); and by its words and its
-    date, where it is older than all that stays, or where the entry with these is missing since the last time.
+    feed ever shared one (N6); where half of a document seems new, by its words, or by its title and its instant, too
+    (N11: other software often writes other words); and by its words and its date, where it is older than all that
+    stays, or where the entry with these is missing since the last time.
     """
     once = {
         identity.key: (entry, identity)
@@ -87,7 +88,7 @@ def find_news(
     items = _match(list(reversed(once.values())), known, by_link=not links_shared)
     unknown = sum(item.stored is None for item in items)
     if known.total >= REKEY_AT_LEAST and _many(unknown, of=len(items)):
-        items = [_renamed(item, (item.identity.fingerprint,), known, taken=frozenset()) for item in items]
+        items = _made_anew(items, known)
     places = [(item.dated, item.stored is not None) for item in items]
     order = find_order(places, remembered=oldest_first)
     first_is_oldest = order.oldest_first
@@ -162,6 +163,24 @@ def _settle_claims(items: list[Item], known: Known) -> list[Item]:
         replace(item, stored=None, renamed=False)
         if item.renamed and item.stored is not None and item.stored.id in proven and not _has_words(item, known)
         else item
+        for item in items
+    ]
+
+
+def is_made_anew(identities: Sequence[Identity | None], known: Known) -> bool:
+    """Whether so many names are new that the feed may have been made anew (N11)."""
+    named = [identity.hashes for identity in identities if identity is not None]
+    unknown = sum(not any(name in known.by_hash for name in names) for names in named)
+    return known.total >= REKEY_AT_LEAST and _many(unknown, of=len(named))
+
+
+def _made_anew(items: list[Item], known: Known) -> list[Item]:
+    """Know items by their words, else by a title and an instant that nothing else in the document has."""
+    items = [_renamed(item, (item.identity.fingerprint,), known, taken=frozenset()) for item in items]
+    taken = frozenset(item.stored.id for item in items if item.stored is not None)
+    instants = Counter(item.published for item in items)
+    return [
+        _renamed(item, (item.identity.moment,), known, taken=taken) if instants[item.published] == 1 else item
         for item in items
     ]
 

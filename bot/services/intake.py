@@ -13,13 +13,13 @@ from urllib.parse import urlsplit
 from bot import crash
 from bot.core.errors import FetchError, LeaseLost, ParseError, StoreError
 from bot.core.failure import plan_failure
-from bot.core.identity import identify_document
-from bot.core.model.entry import Known, ParsedFeed
+from bot.core.identity import identify_document, with_moments
+from bot.core.model.entry import Known, ParsedEntry, ParsedFeed
 from bot.core.model.feed import Feed, FeedId, FeedState, Fetched, NotModified, Validators
 from bot.core.model.plan import IntakePlan
 from bot.core.model.route import Route
 from bot.core.moves import polled_url
-from bot.core.novelty import names_of
+from bot.core.novelty import is_made_anew, names_of
 from bot.core.parse.cut import glance
 from bot.core.plan import Document, plan_intake, plan_truncated, plan_unchanged
 from bot.ports import Clock, Fetcher, Parser, Store, WakeUp
@@ -235,6 +235,7 @@ class Intake:
         if _is_gap(state, known) and parsed.next_page is not None:
             document = await self._fill_gap(state, document)
             known = await self._store.known(state.no, names_of(document.identities))
+        known = await self._with_moments(state, document, known)
         routes, told = await self._routes(), await self._told_before(state)
         plan = partial(
             plan_intake,
@@ -248,6 +249,14 @@ class Intake:
             told=told,
         )
         return await _aside(plan, many)
+
+    async def _with_moments(self, state: FeedState, document: Document, known: Known) -> Known:
+        """Of a feed that seems to be made anew, look also for the titles and instants that the document lists."""
+        fresh = [item for item in document.parsed.items if isinstance(item, ParsedEntry)]
+        dates = [item.published for item in fresh if item.published is not None]
+        if not dates or not is_made_anew(document.identities, known):
+            return known
+        return with_moments(known, await self._store.titled(state.no, since=min(dates), until=max(dates)))
 
     async def _told_before(self, state: FeedState) -> frozenset[str]:
         """What another bot has announced, as `feedbell import` left it; only a first poll asks."""

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
-from bot.core.model.entry import Entry, Key, Known
+from bot.core.model.entry import Entry, Key, Known, KnownEntry
 from bot.core.model.feed import FeedId
 from bot.store.entry_rows import (
     COLUMNS,
@@ -17,6 +17,7 @@ from bot.store.entry_rows import (
 )
 from bot.store.sql import Tx, Value, chunks, one_of, storable, to_ms
 
+TITLED = 500  # N11
 NEWEST = "ORDER BY e.sort_at DESC, e.id DESC LIMIT :limit"
 
 
@@ -37,6 +38,19 @@ def known(tx: Tx, feed_no: int, hashes: Sequence[Key]) -> Known:
                 entries[row["entry_id"]] = to_known(row)
     total = tx.row("SELECT entries FROM feed WHERE no = :feed_no", feed_no=feed_no)
     return Known(by_hash=by_hash, entries=entries, total=0 if total is None else total["entries"])
+
+
+def titled(tx: Tx, feed_no: int, since: datetime, until: datetime) -> Sequence[tuple[str, KnownEntry]]:
+    """The newest entries of a feed that were published in this time, each with its title."""
+    rows = tx.rows(
+        "SELECT e.id AS entry_id, e.title, e.key, e.published, e.first_seen_at, e.content_hash, e.edits FROM entry e"
+        f" WHERE e.feed_no = :feed_no AND e.published BETWEEN :since AND :until {NEWEST}",
+        feed_no=feed_no,
+        since=to_ms(since),
+        until=to_ms(until),
+        limit=TITLED,
+    )
+    return [(row["title"], to_known(row)) for row in rows]
 
 
 def taken(tx: Tx, feed_no: int, hashes: Iterable[Key]) -> set[bytes]:

@@ -12,7 +12,7 @@ from typing import TypeVar
 from bot import crash
 from bot.core.errors import StoreUnusable
 from bot.core.model.delivery import Attempt, Delivery, Lane, Owed, Probe, Settlement
-from bot.core.model.entry import Entry, Key, Known
+from bot.core.model.entry import Entry, Key, Known, KnownEntry
 from bot.core.model.feed import Feed, FeedId, FeedState
 from bot.core.model.message import Payload
 from bot.core.model.plan import Committed, IntakePlan, Notice
@@ -111,6 +111,9 @@ class Store(Extras, Pages):
 
     async def known(self, feed_no: int, hashes: Sequence[Key]) -> Known:
         return await self._db.read(entries.known, feed_no, hashes)
+
+    async def titled(self, feed_no: int, *, since: datetime, until: datetime) -> Sequence[tuple[str, KnownEntry]]:
+        return await self._db.read(entries.titled, feed_no, since, until)
 
     async def commit_intake(self, plan: IntakePlan, *, urgent: bool) -> Committed:
         write = self._db.write if urgent else self._db.write_soon

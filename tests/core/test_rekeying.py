@@ -1,7 +1,13 @@
-"""Feeds of few entries that give all of them other names at once."""
+"""Feeds that give all of their entries other names at once (N11)."""
 
-from bot.core.model.entry import ParsedEntry
-from tests.core.polling import Reader, post
+from collections.abc import Sequence
+
+from bot.core.identity import identify_document, key_of, with_moments
+from bot.core.model.entry import Key, Known, KnownEntry, ParsedEntry
+from bot.core.novelty import find_news, is_made_anew
+from tests.core.polling import START, Reader, post
+
+NO_KEY = Key(b"")
 
 
 def entries(*days: int, names: str = "old", has_time: bool = True) -> list[ParsedEntry]:
@@ -44,3 +50,64 @@ def test_what_was_not_listed_last_is_told_though_it_was_known() -> None:
         post(w, 1, guid=g, link=None, bytes_hash=g.encode()) for w, g in (("d", "1"), ("u", "2"), ("d", "3"))
     )
     assert told([down], [up], [again]) == ["u", "d"]
+
+
+# --- a feed that moves to other software ------------------------------------------------------------------------------
+
+
+def moved_to(*items: ParsedEntry, before: Sequence[ParsedEntry]) -> list[str]:
+    """What is told of a document by a feed that knew the entries `before`, asked for them as a poll does."""
+    stored = [
+        KnownEntry(
+            id=number,
+            key=key_of(entry) or NO_KEY,
+            published=entry.published,
+            first_seen_at=START,
+            content_hash="",
+            edits=0,
+        )
+        for number, entry in enumerate(before)
+    ]
+    names = [identity for identity in identify_document(before).identities if identity is not None]
+    by_hash = {name: number for number, identity in enumerate(names) for name in identity.hashes}
+    known = Known(by_hash=by_hash, entries=dict(enumerate(stored)), total=len(stored))
+    identities = identify_document(items).identities
+    if is_made_anew(identities, known):
+        known = with_moments(known, zip([entry.title for entry in before], stored, strict=True))
+    news = find_news(items, identities, known, links_shared=False, primed_at=START, oldest_first=False)
+    return [fresh.parsed.title for fresh in news.new]
+
+
+def rewritten(*days: float, names: str = "new", **parts: object) -> list[ParsedEntry]:
+    """Entries of these days under other names, and with other words than entries() has."""
+    texts = {day: f"{names}: all of day {day}" for day in days}
+    return [
+        post(
+            f"day {day}",
+            day,
+            **{"guid": f"{names} {day}", "link": f"https://{names}.example/{day}", "text": texts[day]} | parts,
+        )
+        for day in days
+    ]
+
+
+def test_a_feed_that_moves_to_other_software_is_known_by_titles_and_instants() -> None:
+    assert moved_to(*rewritten(6, 5, 4, 3, 2, 1), before=rewritten(5, 4, 3, 2, 1, names="old")) == ["day 6"]
+
+
+def test_of_a_few_new_names_titles_and_instants_prove_nothing() -> None:
+    before = rewritten(5, 4, 3, 2, 1, names="old")
+    assert moved_to(*rewritten(5, 4), *before[2:], before=before) == ["day 4", "day 5"]
+    assert len(moved_to(*rewritten(4, 3, 2, 1), before=before[1:])) == 4
+
+
+def test_equal_titles_are_one_entry_only_at_an_instant_that_is_theirs_alone() -> None:
+    before = rewritten(5, 4, 3, 2, 1, names="old")
+    assert len(moved_to(*rewritten(5, 4, 3, 2, 1, has_time=False), before=before)) == 5
+    assert len(moved_to(*rewritten(5, 4, 3, 2, 1, title="down"), before=before)) == 5
+    assert len(moved_to(*rewritten(5.1, 4.1, 3.1, 2.1, 1.1, title="day 5"), before=before)) == 5
+    twice = [*before, *rewritten(5, names="older")]
+    assert moved_to(*rewritten(5, 4, 3, 2, 1), before=twice) == ["day 5"]
+    at_once = rewritten(5, 4, 3, 2, 1, published=START)
+    assert len(moved_to(*at_once, before=rewritten(5, 4, 3, 2, 1, names="old", published=START))) == 5
+    assert moved_to(*rewritten(6, 5, 4, 3, 2), before[0], before=before) == ["day 5", "day 6"]  # its own name is listed

@@ -203,3 +203,15 @@ async def test_plans_that_are_not_urgent_share_a_commit(store: Store) -> None:
         *(store.commit_intake(plan(state, new(entry(1, of=state.feed.id), X)), urgent=False) for state in states)
     )
     assert len(await store.latest(limit=100)) == 60
+
+
+async def test_titles_of_a_time_are_the_newest_with_their_entries(store: Store) -> None:
+    await started(store)
+    dated = [entry(n, published=NOW - MINUTE * n, sort_at=NOW - MINUTE * n) for n in range(4)]
+    stored = await announced(store, *(new(each) for each in dated), new(entry(9, published=None)))
+    found = await store.titled(1, since=NOW - MINUTE * 2, until=NOW - MINUTE)
+    assert [(title, known.id, known.published) for title, known in found] == [
+        ("Post 1", stored[1].id, NOW - MINUTE),
+        ("Post 2", stored[2].id, NOW - MINUTE * 2),
+    ]
+    assert await store.titled(2, since=NOW - MINUTE * 9, until=NOW) == []

@@ -63,10 +63,11 @@ class Identity:
     guid_alias: Key | None = None  # A2
     link_alias: Key | None = None  # A3
     fingerprint: Key | None = None  # A4
+    moment: Key | None = None  # of its title and its instant: not kept, and asked for where a feed was made anew (N11)
 
     @property
     def hashes(self) -> tuple[Key, ...]:
-        """All names, key first."""
+        """All names that are kept, key first."""
         return (self.key, *(h for h in (self.guid_alias, self.link_alias, self.fingerprint) if h is not None))
 
 
