@@ -52,7 +52,7 @@ class DiscordChannel:
     def to_json(self) -> Json:
         shown: Json = {"id": self.id, "type": self.type, "last_message_id": self.last_message_id}
         if self.recipient:
-            return shown | {"recipients": [{"id": self.recipient, "username": "reader", "discriminator": "0"}]}
+            return shown | {"recipients": [user_json(self.recipient)]}
         overwrites = [{"id": BOT_ROLE, "type": 0, "allow": str(self.allow), "deny": str(self.deny)}]
         return shown | {
             "guild_id": GUILD,
