@@ -25,7 +25,8 @@ _FEED_PATH = re.compile(r"(?:^|[/.?=_-])(?:feeds?|rss2?|atom|rdf|index\.xml|json
 _FEED_WORDS = re.compile(r"\b(?:rss|atom|feed)\b", re.IGNORECASE)
 _FEED_SCHEME = re.compile(r"^feed:", re.IGNORECASE)  # of old browsers: "feed:https://…", "feed://…"
 _COMMENTS = re.compile(r"\bcomments?\b", re.IGNORECASE)
-_USUAL = ("index.xml", "feed.xml", "atom.xml", "rss.xml", "feed/", "rss", "feed.json")
+_USUAL = ("index.xml", "feed/", "feed.xml", "atom.xml", "rss.xml", "rss", "feed.json")  # the likeliest first
+MAX_PLACES = 8  # each is a request to a site that does not say that it has a feed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,12 +63,12 @@ def find_feeds(page: bytes, url: str) -> tuple[FeedLink, ...]:
 
 
 def usual_places(url: str) -> tuple[str, ...]:
-    """Return where the feed of a page often is, to be tried when the page names none: below it, then below the root."""
+    """Return where the feed of a page often is, to be tried when the page names none: below it, and below the root."""
     page = urlsplit(url)
     folder = urljoin(url, ".") if "." in page.path.rpartition("/")[2] else f"{url.partition('?')[0].partition('#')[0]}/"
     root = f"{page.scheme}://{page.netloc}/"
-    places = (urljoin(start, name) for start in (folder.rstrip("/") + "/", root) for name in _USUAL)
-    return tuple(dict.fromkeys(place for place in places if http_url(place)))
+    places = (urljoin(start, name) for name in _USUAL for start in (folder.rstrip("/") + "/", root))
+    return tuple(dict.fromkeys(place for place in places if http_url(place)))[:MAX_PLACES]
 
 
 def _declared(tag: _Tag, base: str) -> FeedLink | None:

@@ -10,7 +10,7 @@ from bot.core.model.entry import ParsedFeed
 from bot.core.model.feed import Fetched
 from bot.ports import Parser
 
-MAX_TRIES = 4  # of the addresses that a page or the usual places name
+MAX_TRIES = 4  # of the addresses that a page names
 
 
 class PageFetcher(Protocol):
@@ -43,7 +43,7 @@ class Discovery:
         except NotAFeed as error:
             reason = error
         links = tuple(dict.fromkeys(link.url for link in await asyncio.to_thread(find_feeds, page.body, page.url)))
-        for candidate in (links or usual_places(page.url))[:MAX_TRIES]:
+        for candidate in links[:MAX_TRIES] or usual_places(page.url):
             try:
                 fetched = await self._fetcher.get_page(candidate, from_chat=from_chat, allow_private=allow_private)
                 parsed = await self._parse(fetched)

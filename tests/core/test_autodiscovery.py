@@ -125,4 +125,4 @@ def test_usual_places_are_below_the_page_and_the_root(url: str, first: str, has_
     places = usual_places(url)
     assert places[0] == first
     assert ("https://example.org/feed/" in places) is has_root
-    assert len(places) == len(set(places)) <= 14
+    assert len(places) == len(set(places)) <= 8
