@@ -24,7 +24,7 @@ _SECRET_SHAPES = tuple(
 # Where a NAME should stand: refused there in other words, so no more than hidden here.
 _HOOK = re.compile(r"(?P<keep>\bwebhook:)https?://[^\s\"']+")
 _SECRET_KEYS = re.compile(
-    r"(?P<keep>(?:token|secret|password|passwd|passphrase|api[_-]?key|private_?key|bearer|authorization|cookie)[\w-]{0,60}[\"']?"
+    r"(?P<keep>(?:token|secret|pass|pwd|api[_-]?key|private_?key|bearer|authorization|cookie)[\w-]{0,60}[\"']?"
     r"\s*=\s*)(?:\"(?:\\.|[^\"\\])*\"?|'[^']*'?|[^\s,}\]]+)",
     re.IGNORECASE,
 )

@@ -82,7 +82,7 @@ def _unknown_key(path: KeyPath) -> Fault:
         hint = " here; it belongs to the top of the file, before the first table"
     message = f"unknown key{hint}" if hint else f"unknown key; known here: {', '.join(known)}"
     secrets = keys_at(path[:-1], secret=True)
-    is_like_secret = bool(did_you_mean(str(path[-1]), secrets))
+    is_like_secret = "auth" in path or bool(did_you_mean(str(path[-1]), secrets))
     return Fault(path=path, message=message, at="key", hide=is_like_secret)
 
 

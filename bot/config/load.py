@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -17,6 +17,7 @@ from bot.config.sources import Overlay, default_secret_dirs, read_sources
 from bot.config.toml_positions import KeyPath, first_repeat
 from bot.core.errors import ConfigError
 
+MAX_DEPTH = 50  # of tables and lists in one another; we read five
 MAX_FILE = 32_000_000  # bytes; a hundred thousand feeds fit in with room to spare
 
 _TOML_PLACE = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)$")
@@ -47,7 +48,7 @@ def parse(
     text = text.replace("\r\n", "\n")
     overlay = read_sources(environ, default_secret_dirs(environ) if secret_dirs is None else secret_dirs)
     try:
-        raw = tomllib.loads(text)
+        raw = _tables_of(text)
     except (ValueError, RecursionError) as error:
         raise ConfigError((_syntax_problem(error, str(path), text.split("\n")), *_errors(overlay.problems))) from error
     source = Source(path=str(path), text=text, origins=overlay.origins)
@@ -199,6 +200,23 @@ def _whole_file(path: Path, message: str) -> ConfigError:
 
 def _first_line(path: Path, message: str) -> ConfigError:
     return ConfigError((Problem(path=str(path), line=1, column=1, message=message),))
+
+
+def _tables_of(text: str) -> dict[str, object]:
+    """Raises ValueError, and RecursionError also for dotted keys, which tomllib nests without end."""
+    raw: dict[str, object] = tomllib.loads(text)
+    level: list[object] = [raw]
+    for _ in range(MAX_DEPTH):
+        level = [inner for outer in level for inner in _inside(outer)]
+    if level:
+        raise RecursionError
+    return raw
+
+
+def _inside(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def _syntax_problem(error: Exception, path: str, lines: list[str]) -> Problem:

@@ -236,6 +236,9 @@ def test_every_mistake_is_told_at_once_in_file_order_and_shown() -> None:
         FEED.replace('"a"', '"xoxb-1-canary"') + '[[routes]]\nto = "console"\nfeeds = ["b", "xoxb-1-canari"]',
         'ops = "webhook:https://example.org/hook?key=canary"',
         '[[feeds]]\nid = "a"\nurl = "https://e.org/"\nauth = { bearer = "Canary.canary" }',
+        '[[feeds]]\nid = "a"\nurl = "https://e.org/"\npasswort = "canary"',
+        '[[feeds]]\nid = "a"\nurl = "https://e.org/"\nauth = { usr = "u", passwort = "canary" }',
+        '[[feeds]]\nid = "a"\nurl = "https://e.org/"\nauth.pasword = "canary"',
         '[[feeds]]\nid = "a"\nurl = "https://e.org/"\nheaders = { X-Api-Key = "canary", Cookie = "canary" }',
     ],
 )
@@ -294,4 +297,5 @@ def test_windows_line_ends_change_no_place() -> None:
 
 
 def test_nesting_without_end_is_a_problem_and_no_crash() -> None:
-    assert headlines("a = " + "[" * 100_000) == ["config.toml: error: lists or tables are nested too deep"]
+    for text in ("a = " + "[" * 100_000, "a" + ".a" * 3_000 + " = 1", "[a" + ".a" * 3_000 + "]"):
+        assert headlines(text) == ["config.toml: error: lists or tables are nested too deep"]
