@@ -190,6 +190,15 @@ def test_a_declared_update_period_is_heard() -> None:
     assert read(rss("<guid>1</guid>", head=head, attributes=declared)).ttl == timedelta(hours=12)
 
 
+@pytest.mark.parametrize(
+    "uri", ["http://channel.netscape.com/rdf/simple/0.9/", "http://my.netscape.com/rdf/simple/0.9/", "http://e.org/rss"]
+)
+def test_rdf_is_read_whatever_the_namespace_of_its_elements(uri: str) -> None:
+    inner = "<channel><title>T</title></channel><item><title>A</title><link>https://e.org/1</link></item>"
+    feed = read(f'<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="{uri}">{inner}</rdf:RDF>')
+    assert (feed.title, [entry.link for entry in entries(feed)]) == ("T", ["https://e.org/1"])
+
+
 def test_an_element_of_another_module_is_not_the_items_own() -> None:
     item = '<l:link l:rel="permalink">https://no.example/</l:link><link>https://e.org/1</link>'
     assert first(rss(item, attributes=' xmlns:l="http://purl.org/rss/1.0/modules/link/"')).link == "https://e.org/1"

@@ -190,6 +190,9 @@ class _Walk:
             self._item_name, self._core = "entry", self._core or "atom"
         elif local == "rdf":
             self._core = ""
+            # RSS under a namespace that nobody knows (0.90 has had two) is RSS all the same.
+            if root.scope.get("") == "?":
+                root.scope[""] = ""
 
     def _is_child(self, level: int) -> bool:
         """Whether an element at `level` is a child of the open item, or of the channel or feed."""
