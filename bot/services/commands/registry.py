@@ -57,7 +57,7 @@ async def help_(desk: Desk, asked: Asked) -> Answer:
     shown = [command for command in COMMANDS.values() if is_admin or not command.for_admins]
     lines = tuple((Text(text=command.usage, code=True), Text(text=f" {command.summary}")) for command in shown)
     more = "" if is_admin else "Feeds are added, removed and paused by those whom the configuration names in admins."
-    message = desk.say("Answers are only for you, unless you say public.", blocks=(Bullets(items=lines),))
+    message = desk.say("Answers are only for you, unless you say public to /latest.", blocks=(Bullets(items=lines),))
     return Answer(message=message, hint=more)
 
 
