@@ -141,7 +141,7 @@ def _life_lines(life: Life) -> list[str]:
         lines.append(f"  {route.name} to {', '.join(route.to)}: {word}: {verdict.reason}")
     lines += ["", "deliveries:"]
     if not life.deliveries:
-        lines.append("  none: it was there at the first poll, or no route wanted it then")
+        lines.append("  none: it was there at the first poll, no route wanted it then, or another feed had told it")
     for delivery, attempts in life.deliveries:
         error = f": {delivery.error}" if delivery.error else ""
         is_waiting = delivery.state is DeliveryState.PENDING

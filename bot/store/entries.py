@@ -195,7 +195,10 @@ def tags(tx: Tx, hidden: Collection[FeedId] = ()) -> Sequence[tuple[str, int]]:
 
 
 def find(tx: Tx, name: str) -> Entry | None:
-    """The newest entry of that guid, link or hex key, of whatever feed, gone or not."""
+    """The newest entry of that guid, link or hex key, of whatever feed, gone or not.
+
+    Where several feeds carry the story of a link, the one that told it (small print 6).
+    """
     try:
         key = bytes.fromhex(name)
     except ValueError:
@@ -203,7 +206,8 @@ def find(tx: Tx, name: str) -> Entry | None:
     row = tx.row(
         f"{SELECT} WHERE e.id IN (SELECT id FROM entry WHERE guid = :name UNION SELECT id FROM entry"
         " WHERE canonical = :canonical UNION SELECT id FROM entry WHERE key = :key)"
-        " ORDER BY e.sort_at DESC, e.id DESC LIMIT 1",
+        " ORDER BY CASE WHEN e.canonical = :canonical AND EXISTS (SELECT 1 FROM delivery d WHERE d.entry_id = e.id)"
+        " THEN 0 ELSE 1 END, e.sort_at DESC, e.id DESC LIMIT 1",
         name=storable(name),
         canonical=lookup_form(name),
         key=key,

@@ -5,7 +5,7 @@ from datetime import timedelta
 from bot.core.model.feed import FeedId
 from bot.store.reading import Reading
 from bot.store.store import Store
-from tests.store.builders import MINUTE, NOW, announced, entry, key_of, new, started
+from tests.store.builders import MINUTE, NOW, X, announced, entry, key_of, new, started
 
 DAY = timedelta(days=1)
 
@@ -114,3 +114,11 @@ async def test_an_entry_is_found_by_guid_link_and_key(store: Store) -> None:
         assert found.title == "Post 1"
     assert await store.entry("https://blog.example/other") is None
     assert await store.entry("https://blog.example/P/?id=1") is None
+
+
+async def test_of_several_feeds_that_carry_a_story_the_one_that_told_it_is_found_by_its_link(store: Store) -> None:
+    await started(store, "blog", "planet")
+    link = "https://blog.example/p/1"
+    await announced(store, new(entry(1, link=link, guid="1"), X))
+    await announced(store, new(entry(1, of="planet", link=link, guid="1", title="Again")), name="planet")
+    assert [found.title for name in (link, "1") if (found := await store.entry(name))] == ["Post 1", "Again"]
