@@ -26,7 +26,7 @@ from bot.core.model.message import (
     Text,
 )
 from bot.core.text.graphemes import cut
-from bot.notifiers.fit import all_cards, fit_blocks, meta_line, more_words, pack, plain_text, utf16
+from bot.notifiers.fit import all_cards, fit_blocks, meta_line, more_words, pack, plain_text, sparing, utf16
 
 Json = dict[str, JsonValue]
 Lines = tuple[str, list[str]]  # of a digest's section: its name, and a line for each entry
@@ -217,9 +217,8 @@ def _sparing_lines(message: Message, room: int) -> list[Lines]:
     names = [cut(section.heading, SPARING_NAME, _escaped) for section in message.sections]
     linked = [_digest_line(card, limit, meta=False, feed=False) for card in cards]
     bare = [f"- {escape(cut(card.title, limit, _escaped))}" for card in cards]
-    room -= sum(utf16(line) + 1 for line in bare) + sum(_escaped(name) + len("****\n") for name in names)
-    count = pack([utf16(long) - utf16(short) for long, short in zip(linked, bare, strict=True)], room)
-    lines = iter([*linked[:count], *bare[count:]])
+    room -= len(cards) + sum(_escaped(name) + len("****\n") for name in names)
+    lines = iter(sparing(linked, bare, room, utf16))
     return [(name, [*islice(lines, len(part.cards))]) for name, part in zip(names, message.sections, strict=True)]
 
 

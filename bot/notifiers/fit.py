@@ -3,6 +3,7 @@
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from bot.core.model.message import Block, Bullets, Card, Mention, Message, Paragraph, Quote, Span
 from bot.core.render import block_lines
@@ -12,6 +13,8 @@ from bot.core.text.graphemes import cut
 Form = Callable[[str], str]
 _LEFT_TO_RIGHT = "\u200e"
 PARAGRAPH = 3_000  # UTF-16 units of one line of a notice
+SHORT, BARE = 60, 30  # of a title among many in plain text, and of one that has no room for its link
+T = TypeVar("T")
 
 
 def utf16(text: str) -> int:
@@ -100,14 +103,24 @@ def plain_text(message: Message, limit: int, *, title: int, escape: Form = str, 
     room = limit - utf16(ending) - 1
     lines = _plain_words(message, room // 2 if cards else room, escape)
     room -= sum(utf16(line) + 1 for line in lines)
-    for at, card in enumerate(cards):
-        line = _plain_card(card, title, escape, link)
+    for at, line in enumerate(_plain_cards(cards, room, title, escape, link)):
         last = at + 1 == len(cards)
         if utf16(line) + 1 > room + (utf16(ending) if last else 0):
             return "\n".join([*lines, _ending(len(cards) - at, message.more_url, link)])
         lines.append(line)
         room -= utf16(line) + 1
     return "\n".join(lines)
+
+
+def _plain_cards(cards: Sequence[Card], room: int, title: int, escape: Form, link: Form) -> list[str]:
+    made: list[str] = []
+    for limit in (title, SHORT):
+        made = [_plain_card(card, limit, escape, link) for card in cards]
+        if sum(utf16(line) + 1 for line in made) <= room:
+            return made
+    limit = BARE if len(cards) > 1 else title
+    bare = [escape(cut(card.title, limit, lambda text: utf16(escape(text)))) for card in cards]
+    return sparing(made, bare, room - len(cards), utf16)
 
 
 def _plain_words(message: Message, room: int, escape: Form) -> list[str]:
@@ -139,3 +152,10 @@ def pack(sizes: Sequence[int], room: int) -> int:
         if used > room:
             return count
     return len(sizes)
+
+
+def sparing(full: Sequence[T], bare: Sequence[T], room: int, measure: Callable[[T], int]) -> list[T]:
+    """Return the full form of as many of the first lines as `room` has beside the bare form of all others."""
+    more = [measure(long) - measure(short) for long, short in zip(full, bare, strict=True)]
+    count = pack(more, room - sum(map(measure, bare)))
+    return [*full[:count], *bare[count:]]

@@ -22,7 +22,7 @@ from bot.core.model.message import (
     Span,
 )
 from bot.core.text.graphemes import cut
-from bot.notifiers.fit import all_cards, fit_blocks, meta_line, more_words, pack, plain_text, utf16
+from bot.notifiers.fit import all_cards, fit_blocks, meta_line, more_words, pack, plain_text, sparing, utf16
 
 Json = dict[str, JsonValue]
 
@@ -153,9 +153,7 @@ def _sparing_lines(cards: Sequence[Card], room: int) -> list[list[JsonValue]]:
     """Return a line for each entry where not all links find room: the last ones do without, for nobody is left out."""
     linked = [_title(card, SPARING_TITLE) for card in cards]
     bare: list[list[JsonValue]] = [[_text(cut(card.title, SPARING_TITLE, utf16), bold=True)] for card in cards]
-    room -= sum(map(_strings, bare))
-    count = pack([_strings(long) - _strings(short) for long, short in zip(linked, bare, strict=True)], room)
-    return [*linked[:count], *bare[count:]]
+    return sparing(linked, bare, room, _strings)
 
 
 def _digest_line(card: Card, *, feed: bool) -> list[JsonValue]:

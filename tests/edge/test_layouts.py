@@ -251,7 +251,7 @@ def live_links(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("count", [1, 5, 50, 300])
-def test_what_a_digest_leaves_out_is_counted(count: int) -> None:
+def test_a_digest_leaves_out_none_of_fifty_and_counts_what_it_does_leave_out(count: int) -> None:
     found = tuple(entry(title=f"Post number {n}", link=f"https://www.example.org/{'x' * 60}/{n}") for n in range(count))
     said = digest(found, more_url="https://bell.example.org/")
     for text in (
@@ -268,3 +268,9 @@ def test_what_a_digest_leaves_out_is_counted(count: int) -> None:
         shown = len(set(re.findall(r"Post number (\d+)", text)))
         left = re.search(r"… and (\d+) more", text)
         assert shown + (int(left[1]) if left else 0) == count
+        assert left is None or count > 50
+
+
+def test_an_entry_whose_link_has_no_room_keeps_its_title_in_plain_text() -> None:
+    said = message(entry(title="A title", link=f"https://www.example.org/{'x' * 1_990}"))
+    assert discord_layout.to_payload(said, plain=True)["content"] == "A title"
