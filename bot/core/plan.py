@@ -21,6 +21,7 @@ MAX_NEW_SINGLE = 10  # N17: what one poll of one feed may announce one by one
 MAX_EDITS = 24  # N21: pages with a clock in them
 TRUNCATED_POLLS = 3  # N14: from this one in a row on, the server always cuts
 EMPTY_POLLS = 3  # N13
+REKEY_PAUSE = timedelta(days=7)  # some feeds name their entries anew at each poll: that is told once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +83,7 @@ def plan_intake(
     sections = _sections(state, parsed)
     is_same_feed = not state.primed_at or any(item.stored is not None for item in news.items)
     memory, moved = follow_redirects(
-        state, document.fetched, _remember(state, document, news, sections), is_same_feed=is_same_feed, now=now
+        state, document.fetched, _remember(state, document, news, sections, now=now), is_same_feed=is_same_feed, now=now
     )
     telling, memory = decide_telling(state, news, memory, now=now, max_single=max_new_single, told=told)
     poll = _Poll(state=state, document=document, sections=sections, memory=memory, now=now)
@@ -154,7 +155,7 @@ def _sections(state: FeedState, parsed: ParsedFeed) -> Sections:
     )
 
 
-def _remember(state: FeedState, document: Document, news: News, sections: Sections) -> FeedMemory:
+def _remember(state: FeedState, document: Document, news: News, sections: Sections, *, now: datetime) -> FeedMemory:
     parsed, memory = document.parsed, state.memory
     whole = not parsed.truncated
     return replace(
@@ -172,6 +173,7 @@ def _remember(state: FeedState, document: Document, news: News, sections: Sectio
         truncated_polls=0 if whole else memory.truncated_polls + 1,
         gone_polls=0,
         told_broken_at=None,
+        rekeyed_at=now if news.rekeyed else memory.rekeyed_at,
         ttl=parsed.ttl,
         skip_hours=parsed.skip_hours,
         skip_days=parsed.skip_days,
@@ -271,7 +273,8 @@ def _listing(news: News) -> tuple[tuple[bytes, Key], ...]:
 
 def _notices(poll: _Poll, news: News, telling: Telling) -> tuple[Notice, ...]:
     feed, notices = poll.state.feed.id, []
-    if news.rekeyed and poll.state.primed_at is not None:
+    before, is_first = poll.state.memory.rekeyed_at, poll.state.primed_at is None
+    if news.rekeyed and not is_first and (before is None or poll.now - before >= REKEY_PAUSE):
         key = news.renamed[0].identity.key.hex()
         words = f"feed {feed} names {len(news.renamed)} entries anew; they were recognised, none is told again."
         notices.append(Notice(key=f"rekeyed|{feed}|{key}", words=words))

@@ -101,3 +101,15 @@ def test_a_feed_that_was_told_broken_is_told_well_again_and_an_ordinary_one_is_n
         assert plan.change.memory == FeedMemory()
     well = replace(broken, failures=0, failing_since=None, memory=FeedMemory())
     assert plan_unchanged(well, answer, now=START, roll=0.0).notices == ()
+
+
+def test_a_feed_that_names_its_entries_anew_at_each_poll_is_told_once_until_it_rests_for_a_week() -> None:
+    reader = Reader()
+
+    def poll(ids: str) -> int:
+        reader.poll(*[post(str(day), day, guid=f"{ids}{day}") for day in range(6, 0, -1)])
+        return len(reader.notices)
+
+    assert [poll(ids) for ids in "abcd"] == [0, 1, 1, 1]
+    reader.now += timedelta(days=8)
+    assert (poll("d"), poll("e"), poll("f")) == (1, 2, 2)

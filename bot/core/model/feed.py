@@ -76,6 +76,7 @@ class FeedMemory:
     redirect_polls: int = 0
     moved_to: str | None = None  # adopted after N23; polled instead of the configured URL
     told_broken_at: datetime | None = None
+    rekeyed_at: datetime | None = None  # the last poll in which many entries came under other names (N11)
     flooded_at: datetime | None = None  # when the last digest of too many entries was, or will be, due (T30)
     flood_size: int = 0  # entries in that digest (T30)
     flood_day: str | None = None  # the UTC date that flood_digests counts (T30)
