@@ -7,6 +7,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import islice
 from urllib.parse import urlsplit
 
@@ -269,7 +270,14 @@ def _block(block: Block) -> str:
 
 
 def _spans(spans: Sequence[Span]) -> str:
-    return "".join(_span(span) for span in spans)
+    shown = ""
+    for span in spans:
+        piece = _span(span)
+        if shown.endswith("*") and piece.startswith("*") and isinstance(span, Text):
+            # Discord would take the asterisks of both for one mark, and show what is left of them.
+            piece = _span(replace(span, bold=False, italic=False))
+        shown += piece
+    return shown
 
 
 def _span(span: Span) -> str:

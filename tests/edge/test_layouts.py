@@ -274,3 +274,17 @@ def test_a_digest_leaves_out_none_of_fifty_and_counts_what_it_does_leave_out(cou
 def test_an_entry_whose_link_has_no_room_keeps_its_title_in_plain_text() -> None:
     said = message(entry(title="A title", link=f"https://www.example.org/{'x' * 1_970}"))
     assert discord_layout.to_payload(said, plain=True)["content"] == "A title"
+
+
+@pytest.mark.parametrize(
+    ("html", "shown"),
+    [
+        ("<b>a</b><i>b</i>", "**a**b"),
+        ("<i>a<b>b</b>c</i>", "*a*b*c*"),
+        ("<b>a</b> <i>b</i>", "**a** *b*"),
+        ("<b>a</b><code>c</code><i>d</i>", "**a**`c`*d*"),
+    ],
+)
+def test_no_two_marks_of_discord_touch(html: str, shown: str) -> None:
+    payload = discord_layout.to_payload(message(entry(summary_html=html)))
+    assert payload["embeds"][0]["description"].endswith(f"\n{shown}")  # type: ignore[index, call-overload, union-attr]
