@@ -47,7 +47,9 @@ def import_(bot: str, path: Path, config: str | None) -> None:
 
 async def _remember(store: Store, told: Sequence[tuple[str, OtherFeed]]) -> None:
     for feed_id, feed in told:
-        await store.put_meta(f"told|{feed_id}", json.dumps(sorted(feed.told)))
+        before = await store.meta(f"told|{feed_id}")  # two bots may have told of one feed
+        both = feed.told.union(json.loads(before or "[]"))
+        await store.put_meta(f"told|{feed_id}", json.dumps(sorted(both)))
 
 
 def _texts(path: Path) -> dict[str, str]:

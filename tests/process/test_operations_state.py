@@ -140,6 +140,19 @@ async def one_message(here: Station) -> None:
     assert here.titles() == ["2"]
 
 
+async def test_what_two_other_bots_have_told_of_one_feed_is_told_by_neither_again(tmp_path: Path) -> None:
+    async with Station(tmp_path) as here:
+        url = here.here(here.publish("blog", "1", "2", "3"))
+        for number, name in enumerate(("first", "second"), start=1):
+            (other := tmp_path / name).mkdir()
+            (other / "rss2email.cfg").write_text(f"[feed.blog]\nurl = {url}\n")
+            seen = {f"https://blog.example.org/{number}": {}}
+            (other / "rss2email.json").write_text(json.dumps({"version": 2, "feeds": [{"name": "blog", "seen": seen}]}))
+        here.configure()
+        assert (await here.bot.call("import", "rss2email", str(tmp_path / "first"))).code == 0
+        await switched(here, "rss2email", tmp_path / "second")
+
+
 async def test_a_secret_may_be_a_file_that_a_variable_names(tmp_path: Path) -> None:
     async with Station(tmp_path) as here:
         file = tmp_path / "secret"
