@@ -254,7 +254,7 @@ def _change(poll: _Poll, news: News, known: Known, *, roll: float) -> FeedChange
         ),
         memory=poll.memory,
         validators=None if keeps_validators else fetched.validators,
-        listing=None if keeps_validators else _listing(news),
+        listing=None if keeps_validators else _listing(news, is_whole=parsed.total <= len(parsed.items)),
         title=parsed.title or None,
         site_url=parsed.site_url,
         primed_at=poll.now if state.primed_at is None else None,
@@ -263,12 +263,14 @@ def _change(poll: _Poll, news: News, known: Known, *, roll: float) -> FeedChange
     )
 
 
-def _listing(news: News) -> tuple[tuple[bytes, Key], ...]:
-    return tuple(
-        (item.parsed.bytes_hash, item.stored.key if item.stored is not None else item.identity.key)
-        for item in news.items
-        if item.parsed.bytes_hash
-    )
+def _listing(news: News, *, is_whole: bool) -> tuple[tuple[bytes, Key], ...]:
+    """What the document lists, by the bytes of each entry; where these can't be told (JSON, bad markup), by its key.
+
+    One that is too long lists more than is known of it.
+    """
+    keys = (item.stored.key if item.stored is not None else item.identity.key for item in news.items)
+    listed = zip(news.items, keys, strict=True)
+    return tuple((item.parsed.bytes_hash or key, key) for item, key in listed if is_whole or item.parsed.bytes_hash)
 
 
 def _notices(poll: _Poll, news: News, telling: Telling) -> tuple[Notice, ...]:

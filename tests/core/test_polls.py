@@ -113,3 +113,13 @@ def test_a_feed_that_names_its_entries_anew_at_each_poll_is_told_once_until_it_r
     assert [poll(ids) for ids in "abcd"] == [0, 1, 1, 1]
     reader.now += timedelta(days=8)
     assert (poll("d"), poll("e"), poll("f")) == (1, 2, 2)
+
+
+def test_what_a_document_listed_is_remembered_also_where_its_entries_have_no_bytes_of_their_own() -> None:
+    """JSON, UTF-16, bad markup: what a deletion makes room for is no news there either."""
+    reader, posts = Reader(), [post(str(day), -day) for day in range(8)]
+    reader.poll(*posts[:5])
+    assert reader.poll(posts[0], *posts[2:6]) == []
+    assert len(reader.state.listing) == 5
+    reader.poll(*posts[:3], total=4)
+    assert reader.state.listing == ()
