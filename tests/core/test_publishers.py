@@ -219,6 +219,8 @@ def test_a_category_is_called_by_its_label_only_where_its_term_is_no_word() -> N
         ("<author>jo@e.org (Jo Doe)</author>", "Jo Doe"),
         ('<author>"Jo Doe" &lt;jo@e.org&gt;</author>', "Jo Doe"),
         ("<author><name>Jo</name><email>jo@e.org</email></author>", "Jo"),
+        ("<author>Jo Doe</author><dc:creator></dc:creator>", "Jo Doe"),
+        ("<author></author><dc:creator>Jo Doe</dc:creator><dc:creator>Mo Roe</dc:creator>", "Jo Doe"),
         ("<dc:creator><![CDATA[ Jo\n<jo@e.org> ]]></dc:creator>", "Jo"),
     ],
 )

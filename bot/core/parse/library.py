@@ -46,8 +46,20 @@ feedparser.api.StrictFeedParser.decode_entities = lambda _, element, data: _Text
 _CAPTION = "media_description"
 feedparser.mixin._FeedParserMixin._start_media_description = lambda self, _: self.push(_CAPTION, True)
 feedparser.mixin._FeedParserMixin._end_media_description = lambda self: self.pop(_CAPTION)
-# It looks for an address in an author's name, in time that grows with a word's length squared; `name_of` takes it out.
-feedparser.mixin._FeedParserMixin._sync_author_detail = lambda self, key="author": None
+
+
+def _keep_first(self: Any, key: str = "author") -> None:
+    """Of several authors the first one counts, and an empty element says nothing.
+
+    In its stead feedparser looks for an address in the name, in time that grows with a word's length squared;
+    `name_of` takes it out.
+    """
+    item = self._get_context()
+    if item.get(key):
+        item.setdefault(f"{key}_detail", {"name": item[key]})
+
+
+feedparser.mixin._FeedParserMixin._sync_author_detail = _keep_first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
