@@ -4,15 +4,17 @@ import re
 from importlib.metadata import entry_points
 
 from bot.config.errors import has_secret_shape, quoted
+from bot.config.hints import meant_destination, webhook_scheme
 from bot.config.values import did_you_mean, parse_mail_address
 from bot.core.mentions import fits
 
+_COPY_ID = "a number: in Discord's Developer Mode, right-click and copy the id"
 # What stands after the colon, and how to say it.
 _FORMS: dict[str, tuple[re.Pattern[str], str]] = {
     "slack": (re.compile(r"#[^\s#@<>&,:]{1,80}|[CGDUW][A-Z0-9]+"), '"slack:#name", "slack:C0123" or "slack:U0123"'),
     "slack-webhook": (re.compile(r"[a-z0-9_]+"), '"slack-webhook:NAME", NAME of a-z, 0-9 and "_"'),
-    "discord": (re.compile(r"[0-9]{1,20}"), '"discord:CHANNEL_ID", a number'),
-    "discord-user": (re.compile(r"[0-9]{1,20}"), '"discord-user:USER_ID", a number'),
+    "discord": (re.compile(r"[0-9]{1,20}"), f'"discord:CHANNEL_ID", {_COPY_ID}'),
+    "discord-user": (re.compile(r"[0-9]{1,20}"), f'"discord-user:USER_ID", {_COPY_ID}'),
     "discord-webhook": (re.compile(r"[a-z0-9_]+"), '"discord-webhook:NAME", NAME of a-z, 0-9 and "_"'),
     "webhook": (re.compile(r"[a-z0-9_]+"), '"webhook:NAME", NAME of a-z, 0-9 and "_"'),
 }
@@ -31,6 +33,23 @@ def split_destination(uid: str) -> tuple[str, str]:
 
 def parse_destination(text: str) -> str:
     """Check a destination's form; return it as written, for it is the destination's identity."""
+    try:
+        return _parse(text)
+    except ValueError:
+        meant = meant_destination(text)
+        if meant == text or not text.isprintable() or not _is_destination(meant):
+            raise
+    raise ValueError(f"{quoted(text)} is no destination; did you mean {quoted(meant)}?")
+
+
+def _is_destination(text: str) -> bool:
+    try:
+        return bool(_parse(text))
+    except ValueError:
+        return False
+
+
+def _parse(text: str) -> str:
     scheme, colon, address = text.partition(":")
     if not text.isprintable():
         raise ValueError(f"{quoted(text)} is no destination; it holds what can't be shown")
@@ -39,9 +58,10 @@ def parse_destination(text: str) -> str:
     if scheme == "email" and colon:
         parse_mail_address(address)
         return text
-    if scheme in WEBHOOKS and ("/" in address or has_secret_shape(text)):
+    hook = webhook_scheme(text.strip()) or (scheme if "/" in address or has_secret_shape(text) else "")
+    if hook in WEBHOOKS:
         raise ValueError(
-            f'a webhook\'s address is a secret: write "{scheme}:NAME" here, '
+            f'a webhook\'s address is a secret: write "{hook}:NAME" here, '
             "and put the address into FEEDBELL_WEBHOOKS__NAME"
         )
     if scheme in _FORMS:

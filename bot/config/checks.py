@@ -146,6 +146,10 @@ def _mail_settings(raw: Raw, folder: Path) -> Iterator[Fault]:
     if table.get("security") == "none" and "username" in table and is_far:
         message = 'a password would travel in clear; "none" with a username is for a loopback host only'
         yield Fault(path=("email", "security"), message=message)
+    for port, security, wanted in ((465, "starttls", "tls"), (587, "tls", "starttls")):
+        if table.get("port") == port and table.get("security", "starttls") == security:
+            message = f'port {port} mostly wants security = "{wanted}"'
+            yield Fault(path=("email", "port"), message=message, severity="warning")
     ca_file = table.get("ca_file")
     if isinstance(ca_file, str) and ca_file.isprintable() and not (folder / ca_file).is_file():
         yield Fault(path=("email", "ca_file"), message=f"no such file: {quoted(ca_file)}")

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from bot.config.checks import cross_checks, likely_secrets, secrets_in_file
 from bot.config.errors import Problem, mask
 from bot.config.explain import faults_of
+from bot.config.hints import toml_hint
 from bot.config.missing import lacking_secrets
 from bot.config.places import Fault, Source, dotted
 from bot.config.settings import HttpSettings, Settings
@@ -231,12 +232,13 @@ def _syntax_problem(error: Exception, path: str, lines: list[str]) -> Problem:
     match = _TOML_PLACE.search(text)
     if match is None:
         return Problem(path=path, message=f"not valid TOML: {mask(text)}")
-    message = f"not valid TOML: {mask(text[: match.start()])}"
+    message = text[: match.start()]
     if match[1] is None:
         line, column = len(lines), len(lines[-1]) + 1
     else:
         line, column = int(match[1]), int(match[2])
-    return _at(path, lines, line, column, message)
+    hint = toml_hint(message, lines[line - 1], column)
+    return _at(path, lines, line, column, f"not valid TOML: {mask(message)}{hint}")
 
 
 def _at(path: str, lines: list[str], line: int, column: int, message: str) -> Problem:

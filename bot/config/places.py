@@ -43,7 +43,8 @@ class Source:
         """Return the fault with its place: that of the nearest enclosing key, where its own is not written."""
         for length in range(len(fault.path), 0, -1):
             path = fault.path[:length]
-            if (origin := self.origins.get(path)) is not None:
+            # What is hidden stands in the file, whatever the environment says of the same key.
+            if not fault.hide and (origin := self.origins.get(path)) is not None:
                 return Problem(path=origin[0], key=origin[1], message=fault.message, severity=fault.severity)
             if (place := self.places.get(path)) is not None:
                 return self._problem_at(

@@ -26,6 +26,12 @@ _OTHER_NAMES = ("FEEDBELL_CONFIG", "FEEDBELL_CRASH", "FEEDBELL_CASES", "FEEDBELL
 _KUBERNETES = re.compile(r"FEEDBELL_(?:SERVICE_.*|PORT.*)")
 _NAMED = re.compile(r"FEEDBELL_(WEBHOOKS|SECRETS)__([A-Z0-9_]+)")
 _NOT_SCALAR = ("admins", "feeds", "routes", "webhooks", "secrets")
+# How the token begins that people take for it, and where the right one is.
+_TOKENS: Mapping[KeyPath, tuple[str, str]] = {
+    ("slack", "bot_token"): ("xapp-", 'wanted is the Bot User OAuth Token, "xoxb-…"'),
+    ("slack", "app_token"): ("xox", 'wanted is an app-level token, "xapp-…"'),
+    ("discord", "bot_token"): ("Bot ", "leave that word out"),
+}
 _TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
 
 
@@ -165,11 +171,23 @@ def _fault_of_secret(key: Key, text: str) -> str | None:
     """Return what is wrong with a secret, never the secret."""
     if not text.isprintable():
         return "holds a line break or another control character"
+    if key.path in _TOKENS and (slip := _slip_of_token(key.path, text)):
+        return slip
     if key.path[0] == "webhooks" and not re.fullmatch(r"https?://[^\s/@]+(?:[/?#]\S*)?", text):
         return 'must be the webhook\'s whole address, "https://…"'
     if key.path[0] == "secrets" and text.startswith(SIGNING) and not _is_base64(text.removeprefix(SIGNING)):
         return f'begins with "{SIGNING}", and what follows is no base64; copy the key as the receiver shows it'
     return None
+
+
+def _slip_of_token(path: KeyPath, text: str) -> str | None:
+    """Return how a token was copied wrong, or that it is the other one."""
+    if text[0] == text[-1] and text[0] in "\"'":
+        return "stands in quotes that belong to it; leave them out"
+    if text != text.strip() or not text.isascii():
+        return "has a blank or a letter that no token has; copy it anew, whole"
+    wrong, wanted = _TOKENS[path]
+    return f'begins with "{wrong}"; {wanted}' if text.startswith(wrong) else None
 
 
 def _is_base64(text: str) -> bool:

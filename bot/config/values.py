@@ -9,6 +9,7 @@ from urllib.parse import SplitResult, urlsplit
 from zoneinfo import ZoneInfo, available_timezones
 
 from bot.config.errors import mask, quoted
+from bot.config.hints import meant_url
 from bot.core.model.route import DigestRule, QuietHours
 
 MAX_DURATION = timedelta(days=3650)  # longer ones overflow dates; ten years is "never"
@@ -183,7 +184,9 @@ def parse_url(text: str, *, what: str = "address") -> str:
     """Read an absolute http or https address without credentials."""
     parts = split_url(text)
     if parts is None or parts.scheme not in ("http", "https"):
-        raise ValueError(f'{quoted(text)} is no {what}; allowed: "https://…" or "http://…"')
+        meant = meant_url(text)
+        hint = f'; did you mean "{meant}"?' if meant and split_url(meant) else ""
+        raise ValueError(f'{quoted(text)} is no {what}; allowed: "https://…" or "http://…"{hint}')
     if parts.username is not None or parts.password is not None:
         raise ValueError(f"a user name or password must not be part of this {what}")
     return text

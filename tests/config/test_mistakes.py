@@ -51,7 +51,7 @@ ONE_MISTAKE = [
     ('[http]\nlisten = "h:70000"', '2:10: error: http.listen: "h:70000" is no listening address; allowed: "HOST:PORT", '
      'such as "127.0.0.1:8080"'),
     ('[slack]\napi_url = "slack.com"', '2:11: error: slack.api_url: "slack.com" is no address; allowed: "https://…" or '
-     '"http://…"'),
+     '"http://…"; did you mean "https://slack.com"?'),
     ('[http]\npublic_url = "https://a.example/?b"', '2:14: error: http.public_url: "https://a.example/?b" has paths '
      'added to it; leave out what begins with "?" or "#"'),
     ('[discord]\npublic_key = "abc"', "2:14: error: discord.public_key: must be the 64 hexadecimal digits that Discord "
@@ -121,7 +121,7 @@ ONE_MISTAKE = [
     ('[[routes]]\nto = "slack:general"', '2:6: error: routes[0].to: "slack:general" is no destination; allowed: '
      '"slack:#name", "slack:C0123" or "slack:U0123"; did you mean "slack:#general"?'),
     ('[[routes]]\nto = ["console", "discord:#x"]', '2:18: error: routes[0].to[1]: "discord:#x" is no destination; '
-     'allowed: "discord:CHANNEL_ID", a number'),
+     'allowed: "discord:CHANNEL_ID", a number: in Discord\'s Developer Mode, right-click and copy the id'),
     ('[[routes]]\nto = "webhook:My-Hook"', '2:6: error: routes[0].to: "webhook:My-Hook" is no destination; allowed: '
      '"webhook:NAME", NAME of a-z, 0-9 and "_"; did you mean "webhook:my_hook"?'),
     ('[[routes]]\nto = "discord-webhook:https://example.org/x"', "2:6: error: routes[0].to: a webhook's address is a "
