@@ -100,16 +100,14 @@ def plain_text(message: Message, limit: int, *, title: int, escape: Form = str, 
     """
     cards = all_cards(message)
     ending = _ending(len(cards), message.more_url, link)
-    room = limit - utf16(ending) - 1
-    lines = _plain_words(message, room // 2 if cards else room, escape)
-    room -= sum(utf16(line) + 1 for line in lines)
-    for at, line in enumerate(_plain_cards(cards, room, title, escape, link)):
-        last = at + 1 == len(cards)
-        if utf16(line) + 1 > room + (utf16(ending) if last else 0):
-            return "\n".join([*lines, _ending(len(cards) - at, message.more_url, link)])
-        lines.append(line)
-        room -= utf16(line) + 1
-    return "\n".join(lines)
+    words = _plain_words(message, (limit - utf16(ending)) // 2 if cards else limit, escape)
+    room = limit + 1 - sum(utf16(line) + 1 for line in words)
+    lines = _plain_cards(cards, room, title, escape, link)
+    sizes = [utf16(line) + 1 for line in lines]
+    if sum(sizes) > room:
+        fitting = pack(sizes, room - utf16(ending) - 1)
+        lines = [*lines[:fitting], _ending(len(lines) - fitting, message.more_url, link)]
+    return "\n".join([*words, *lines])
 
 
 def _plain_cards(cards: Sequence[Card], room: int, title: int, escape: Form, link: Form) -> list[str]:
@@ -119,7 +117,7 @@ def _plain_cards(cards: Sequence[Card], room: int, title: int, escape: Form, lin
         if sum(utf16(line) + 1 for line in made) <= room:
             return made
     limit = BARE if len(cards) > 1 else title
-    bare = [escape(cut(card.title, limit, lambda text: utf16(escape(text)))) for card in cards]
+    bare = [_plain_card(replace(card, link=None, host=None), limit, escape, link) for card in cards]
     return sparing(made, bare, room - len(cards), utf16)
 
 

@@ -272,8 +272,12 @@ def test_a_digest_leaves_out_none_of_fifty_and_counts_what_it_does_leave_out(cou
 
 
 def test_an_entry_whose_link_has_no_room_keeps_its_title_in_plain_text() -> None:
-    said = message(entry(title="A title", link=f"https://www.example.org/{'x' * 1_970}"))
-    assert discord_layout.to_payload(said, plain=True)["content"] == "A title"
+    link = f"https://www.example.org/{'x' * 1_963}"
+    kept, cut = (message(entry(title="A title", link=one)) for one in (link, f"{link}x"))
+    assert discord_layout.to_payload(kept, plain=True)["content"] == f"A title — <{link}>"
+    assert discord_layout.to_payload(cut, plain=True)["content"] == "A title"
+    late = message(entry(title="A title", link=f"{link}x"), late=True)
+    assert discord_layout.to_payload(late, plain=True)["content"] == "delayed: A title"
 
 
 @pytest.mark.parametrize(
