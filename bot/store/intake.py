@@ -156,8 +156,9 @@ def _edits(tx: Tx, plan: IntakePlan, edits: Sequence[EntryEdit]) -> list[tuple[D
         if not edit.announce:
             continue
         for row in tx.rows(
-            "SELECT d.* FROM delivery d JOIN destination t ON t.uid = d.destination_uid WHERE d.entry_id = :entry_id"
-            " AND d.kind = 'entry' AND d.digest_id IS NULL AND (d.state IN ('sending', 'unknown', 'sent')"
+            "SELECT d.* FROM delivery d JOIN destination t ON t.uid = d.destination_uid AND t.gone_at IS NULL"
+            " WHERE d.entry_id = :entry_id AND d.kind = 'entry' AND d.digest_id IS NULL"
+            " AND (d.state IN ('sending', 'unknown', 'sent')"
             " OR d.state = 'pending' AND t.lease_until IS NOT NULL AND d.wake_at <= :at) AND NOT EXISTS"
             " (SELECT 1 FROM delivery o WHERE o.entry_id = d.entry_id AND o.destination_uid = d.destination_uid"
             " AND o.kind = 'edit' AND o.state = 'pending' AND o.attempts = 0"

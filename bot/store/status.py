@@ -100,7 +100,7 @@ def overdue(tx: Tx, now: datetime) -> Sequence[tuple[DestinationUid, datetime]]:
     rows = tx.rows(
         "SELECT d.destination_uid AS uid, MIN(d.due_at) AS oldest FROM delivery d"
         " JOIN destination t ON t.uid = d.destination_uid WHERE d.wake_at IS NOT NULL AND d.due_at <= :now"
-        " AND t.parked IS NULL AND t.unsubscribed = 0 GROUP BY d.destination_uid ORDER BY oldest",
+        " AND t.parked IS NULL AND t.unsubscribed = 0 AND t.gone_at IS NULL GROUP BY d.destination_uid ORDER BY oldest",
         now=to_ms(now),
     )
     return [(DestinationUid(row["uid"]), to_time(row["oldest"])) for row in rows]

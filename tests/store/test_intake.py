@@ -170,6 +170,21 @@ async def test_an_edit_before_the_message_went_out_needs_none_of_its_own(store: 
     assert [owed.entries[0].title for owed in lane.owed] == ["Post one"]
 
 
+async def test_an_edit_is_not_owed_where_no_route_tells_anything_any_more(store: Store) -> None:
+    await started(store)
+    (stored,) = await announced(store, new(entry(1), X))
+    lane = await store.claim_lane(now=NOW, lease=LEASE, limit=1)
+    assert lane is not None
+    sent, epoch = lane.owed[0].delivery, lane.destination.epoch
+    await store.begin(sent, {"text": "Post 1"}, epoch=epoch, now=NOW)
+    await store.settle(sent, Sent(receipt=Receipt(remote_ref="ref")), epoch=epoch, now=NOW)
+    await store.release_lane(X, epoch=epoch)
+    await store.sync_destinations([Y], now=NOW)
+    edited = replace(stored, title="Post one", content_hash="other", edits=1)
+    committed = await store.commit_intake(plan(await claimed(store), edits=(EntryEdit(entry=edited),)), urgent=True)
+    assert committed.owed == 0
+
+
 async def test_an_edit_moves_the_tags_with_it(store: Store) -> None:
     await started(store)
     (stored,) = await announced(store, new(entry(1, tags=("BGP", "EVPN"))))

@@ -219,6 +219,9 @@ async def test_the_state_tells_its_size_and_its_next_due_time(store: Store) -> N
     await announced(store, new(entry(1), X))
     assert await store.overdue(now=NOW) == [(X, NOW)]
     assert [row.waiting for row in await store.destination_rows() if row.destination.uid == X] == [1]
+    await store.sync_destinations([Y], now=NOW)
+    await announced(store, new(entry(2), X))  # by a poll that had begun with the routes of before
+    assert await store.overdue(now=NOW) == []
     await store.put_meta("backoff", "5")
     assert await store.meta("backoff") == "5"
 
