@@ -150,13 +150,20 @@ class Intake:
     async def poll_feed(self, state: FeedState) -> PollEvent:
         """Fetch, read, plan, commit."""
         crash.point("poll.before_fetch")
-        plan = await self._plan(state, self._fetch(state))
-        plan = await with_withdrawn(state, plan, store=self._store, ask=self._ask_more, now=self._clock.now())
-        return await self._commit(state, plan)
+        return await self._take(state, self._fetch(state))
 
     async def ingest(self, state: FeedState, document: Fetched) -> None:
         """Take a document that a hub pushed where a poll would have fetched it; the lease is ours."""
-        self._observe(await self._commit(state, await self._plan(state, self.read_document(state, document))))
+        self._leases.hold(state.no, state.epoch)
+        try:
+            self._observe(await self._take(state, self.read_document(state, document)))
+        finally:
+            self._leases.let_go(state.no, state.epoch)
+
+    async def _take(self, state: FeedState, reading: Awaitable[IntakePlan]) -> PollEvent:
+        plan = await self._plan(state, reading)
+        plan = await with_withdrawn(state, plan, store=self._store, ask=self._ask_more, now=self._clock.now())
+        return await self._commit(state, plan)
 
     async def _commit(self, state: FeedState, plan: IntakePlan) -> PollEvent:
         if plan.change.ok and state.memory.hub is not None and await self.is_pushed(state.feed.id):

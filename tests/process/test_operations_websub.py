@@ -11,7 +11,8 @@ import pytest
 
 from tests.bot_process import eventually
 from tests.process.hub import HubServer
-from tests.process.station import Station, rss
+from tests.process.station import NEWS, Station, rss
+from tests.servers.feeds import Document
 
 PUBLIC = "https://bell.example.org"
 TOPIC = "http://feeds.example.org/blog.xml"
@@ -47,6 +48,29 @@ async def test_a_push_is_a_message_within_two_seconds(tmp_path: Path) -> None:
         assert await hub.push(TOPIC, rss("1", "2", head=links(f"{hub.url}/hub"))) == 202
         await here.quiet()
         await here.told("2")
+
+
+async def test_what_a_push_no_longer_lists_is_withdrawn_like_what_a_poll_no_longer_lists(tmp_path: Path) -> None:
+    async with subscribed(tmp_path) as (here, hub):
+        [feed] = here.subscriptions.values()
+        feed["withdrawn"] = True
+        await here.reload()
+        here.feeds.serve("/p/3", Document(body=b"a page", content_type="text/html"))
+
+        def listing(*titles: str) -> bytes:
+            body = rss(*titles, head=links(f"{hub.url}/hub"))
+            return body.replace(b"https://blog.example.org/", f"{here.feeds.url}/p/".encode())
+
+        assert await hub.push(TOPIC, listing("1", "2", "3", "4")) == 202
+        await eventually(lambda: len(here.titles()) == 4)
+        assert await hub.push(TOPIC, listing("1", "4")) == 202  # the page of 2 is gone too, the one of 3 is there
+
+        def withdrawn() -> list[str]:
+            return [post.title for post in here._posts_of(NEWS) if "withdrawn" in post.text]
+
+        await here.until(withdrawn, seconds=5)
+        await here.quiet()
+        assert withdrawn() == ["2"], here.bot.log
 
 
 async def test_while_a_hub_pushes_polls_are_a_day_apart(tmp_path: Path) -> None:
