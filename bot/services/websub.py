@@ -58,6 +58,7 @@ class Subscription:
     topic: str
     asked_at: str
     until: str | None = None
+    callback: str | None = None  # where the hub pushes to
 
     @property
     def ends_at(self) -> datetime | None:
@@ -98,13 +99,15 @@ class WebSub:
         base = self._public_url()
         for state in await self._store.feeds() if base else ():
             if base and state.memory.hub is not None and state.paused_at is None:
-                await self._subscribe(state, state.memory.hub, base)
+                await self._subscribe(state, state.memory.hub, _callback(base, state.feed.id))
 
     async def is_pushed(self, feed_id: FeedId) -> bool:
         """Whether a hub has promised to tell us: then polls are a day apart."""
-        found, now = await self._load(feed_id), self._clock.now()
+        found, now, base = await self._load(feed_id), self._clock.now(), self._public_url()
+        if found is None or not base or found.callback != _callback(base, feed_id):
+            return False  # it pushes to where nobody listens any more
         # No lease is longer: a later end was reckoned by a clock that has been set back since.
-        return found is not None and found.ends_at is not None and now < found.ends_at <= now + LEASE
+        return found.ends_at is not None and now < found.ends_at <= now + LEASE
 
     async def confirm(self, feed_id: FeedId, query: Mapping[str, str]) -> str | None:
         """Answer a hub's verification of intent; None: this was not asked for."""
@@ -144,20 +147,23 @@ class WebSub:
         await self._ingest(state, document)
         return True
 
-    async def _subscribe(self, state: FeedState, hub: str, base: str) -> None:
+    async def _subscribe(self, state: FeedState, hub: str, callback: str) -> None:
         now, feed_id = self._clock.now(), state.feed.id
         topic = state.memory.self_url or state.feed.url
         found = await self._load(feed_id)
-        if found is not None and (found.hub, found.topic) != (hub, topic):
+        if found is not None and (found.hub, found.topic, found.callback) != (hub, topic, callback):
+            # What the old one no longer brings would else wait for a poll that is a day away.
+            await self._store.poke(feed_id, now=now)
             found = None
         if found is not None and not found.is_due(now):
             return
         until = None if found is None else found.until
-        await self._save(feed_id, Subscription(hub=hub, topic=topic, asked_at=now.isoformat(), until=until))
+        asked = Subscription(hub=hub, topic=topic, asked_at=now.isoformat(), until=until, callback=callback)
+        await self._save(feed_id, asked)
         fields = {
             "hub.mode": "subscribe",
             "hub.topic": topic,
-            "hub.callback": f"{base.rstrip('/')}/websub/{feed_id}",
+            "hub.callback": callback,
             "hub.secret": await self._secret(feed_id),
             "hub.lease_seconds": str(int(LEASE.total_seconds())),
         }
@@ -188,3 +194,7 @@ class WebSub:
 
     async def _save(self, feed_id: FeedId, subscription: Subscription) -> None:
         await self._store.put_meta(f"websub|{feed_id}", json.dumps(asdict(subscription)))
+
+
+def _callback(base: str, feed_id: FeedId) -> str:
+    return f"{base.rstrip('/')}/websub/{feed_id}"

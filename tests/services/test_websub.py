@@ -81,13 +81,14 @@ class Scene:
         self.asked: list[tuple[str, Mapping[str, str], tuple[str, ...]]] = []
         self.taken: list[Fetched] = []
         self.woken = 0
+        self.public_url = public_url
         self.websub = WebSub(
             store=self.store,
             hub=self,
             clock=self.clock,
             ingest=self.ingest,
             wake=self.wake,
-            public_url=lambda: public_url,
+            public_url=lambda: self.public_url,
         )
 
     async def post_form(self, url: str, fields: Mapping[str, str], *, allow_private: tuple[str, ...] = ()) -> int:
@@ -187,6 +188,26 @@ async def test_a_hub_that_does_not_answer_well_is_asked_again_in_an_hour(failure
     assert await scene.look() == 1
     assert await scene.look(later=timedelta(minutes=59)) == 1
     assert await scene.look(later=timedelta(minutes=2)) == 2
+    assert not await scene.websub.is_pushed(BLOG)
+
+
+async def test_a_bot_that_moves_to_another_public_address_subscribes_there() -> None:
+    scene = Scene()
+    await scene.confirmed()
+    scene.public_url = "https://bell.example.net"
+    assert not await scene.websub.is_pushed(BLOG)
+    assert await scene.look() == 2
+    assert scene.asked[1][1]["hub.callback"] == "https://bell.example.net/websub/blog"
+    assert scene.store.poked == [BLOG]  # the hub may have told the old address meanwhile
+    await scene.confirmed()
+    assert await scene.websub.is_pushed(BLOG)
+    assert len(scene.asked) == 2
+
+
+async def test_nothing_is_pushed_to_a_bot_that_has_no_public_address_any_more() -> None:
+    scene = Scene()
+    await scene.confirmed()
+    scene.public_url = None
     assert not await scene.websub.is_pushed(BLOG)
 
 
