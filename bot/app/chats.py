@@ -25,6 +25,8 @@ class Chat(Protocol):
 
     async def stop(self) -> None: ...
 
+    async def probe(self) -> str: ...
+
     def state(self) -> ChatState: ...
 
 
@@ -47,6 +49,19 @@ class Chats:
 @asynccontextmanager
 async def chats_running(parts: Parts) -> AsyncIterator[Chats]:
     """Connect what is configured; the bot runs, and delivers, though a connection can't be had yet (small print 4)."""
+    async with chats_made(parts) as chats:
+        try:
+            for chat in chats.chats.values():
+                await chat.start()
+            yield chats
+        finally:
+            for chat in chats.chats.values():
+                await chat.stop()
+
+
+@asynccontextmanager
+async def chats_made(parts: Parts) -> AsyncIterator[Chats]:
+    """What is configured, not connected."""
     session = aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar())
     commands = Commands(
         store=parts.store,
@@ -58,14 +73,9 @@ async def chats_running(parts: Parts) -> AsyncIterator[Chats]:
         admins=lambda: parts.settings.admins,
         timezone=lambda: parts.settings.timezone,
     )
-    chats = Chats(chats={**_slack(parts, commands, session), **_discord(parts, commands, session)})
     try:
-        for chat in chats.chats.values():
-            await chat.start()
-        yield chats
+        yield Chats(chats={**_slack(parts, commands, session), **_discord(parts, commands, session)})
     finally:
-        for chat in chats.chats.values():
-            await chat.stop()
         await session.close()
 
 

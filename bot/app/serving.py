@@ -1,5 +1,6 @@
 """The web, introduced to the rest of the house."""
 
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
@@ -58,9 +59,9 @@ async def web_running(
         running = await start(app, *address)
     except OSError as error:
         host, port = address
-        raise PortUnavailable(
-            f"cannot listen on {host}:{port}: {error.strerror or error}; choose another http.listen"
-        ) from error
+        number = error.errno or 0  # asyncio's own words name the address again; a name server's numbers are negative
+        why = os.strerror(number).lower() if number > 0 else error.strerror or error
+        raise PortUnavailable(f"cannot listen on {host}:{port}: {why}; choose another http.listen") from error
     try:
         yield running
     finally:

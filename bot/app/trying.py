@@ -4,13 +4,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from bot.app.chats import Chat, chats_made
 from bot.app.parts import Observers, Parts, built, destinations_of, opened
 from bot.config.addresses import parse_destination
 from bot.config.missing import lacking_for
 from bot.config.settings import Settings
 from bot.config.values import show_duration
 from bot.core.delivery_id import idem
-from bot.core.errors import FetchError, NotifyError, ParseError, UsageError
+from bot.core.errors import FetchError, NotAFeed, NotifyError, ParseError, UsageError
 from bot.core.model.delivery import Delivery, DeliveryKind, Destination, Owed
 from bot.core.model.feed import Feed, Fetched, Validators
 from bot.core.model.message import Payload
@@ -86,6 +87,9 @@ async def try_everything(settings: Settings, clock: Clock) -> AsyncIterator[Trie
             yield await _try_feed(parts, feed)
         for uid in destinations_of(settings):
             yield await _try_destination(parts, uid, channels)
+        async with chats_made(parts) as chats:
+            for name, chat in chats.chats.items():
+                yield await _try_chat(f"commands in {name.title()}", chat)
 
 
 async def _try_feed(parts: Parts, feed: Feed) -> Tried:
@@ -95,6 +99,8 @@ async def _try_feed(parts: Parts, feed: Feed) -> Tried:
         if not isinstance(answer, Fetched):
             return Tried(what=what, ok=True, words="not modified")
         parsed = await parts.parser.parse(answer.body, url=answer.url, content_type=answer.content_type, listed={})
+    except NotAFeed as error:
+        return Tried(what=what, ok=False, words=f"{error}; `feedbell inspect {feed.url}` looks for the feed behind it")
     except (FetchError, ParseError) as error:
         return Tried(what=what, ok=False, words=str(error))
     count = amount(len(parsed.items), "entry", "entries")
@@ -109,6 +115,13 @@ def _slower(feed: Feed, validators: Validators) -> str:
         return ""
     short, long = show_duration(feed.interval), show_duration(interval)
     return f"; interval {short} is raised to {long}, for its server sends neither ETag nor Last-Modified"
+
+
+async def _try_chat(what: str, chat: Chat) -> Tried:
+    try:
+        return Tried(what=what, ok=True, words=await chat.probe())
+    except NotifyError as error:
+        return Tried(what=what, ok=False, words=str(error))
 
 
 async def _try_destination(parts: Parts, uid: DestinationUid, channels: dict[str, DestinationUid]) -> Tried:

@@ -32,7 +32,8 @@ def check(online: bool, config: str | None) -> int:
         raise ConfigError((*missing, *error.problems)) from error
     if missing:
         raise ConfigError(missing)
-    say(f"configuration: ok ({amount(len(settings.feeds), 'feed')}, {amount(len(settings.routes), 'route')})")
+    hint = "" if settings.routes else "; without [[routes]] new entries are told to nobody"
+    say(f"configuration: ok ({amount(len(settings.feeds), 'feed')}, {amount(len(settings.routes), 'route')}){hint}")
     return asyncio.run(_check_online(settings)) if online else 0
 
 

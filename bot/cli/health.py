@@ -28,7 +28,8 @@ def health(ready: bool, config: str | None) -> int:
         answer = connection.getresponse()
         body = answer.read(10_000).decode("utf-8", "replace")
     except (OSError, http.client.HTTPException) as error:
-        say(f"no answer from {target}:{port}: {error}", err=True)
+        why = (getattr(error, "strerror", None) or str(error) or type(error).__name__).lower()
+        say(f"no answer from {target}:{port}: {why}; is `feedbell run` running?", err=True)
         return 1
     finally:
         connection.close()

@@ -100,6 +100,6 @@ class DiscordApi:
         if self._gate is None:
             return
         if answer.status == 401:
-            self._gate.refused("Discord refuses the token (401)")
+            self._gate.refused("Discord refuses the bot token (FEEDBELL_DISCORD__BOT_TOKEN): 401")
         elif answer.status < 500:
             self._gate.taken()

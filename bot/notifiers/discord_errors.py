@@ -92,7 +92,9 @@ def asked_wait(answer: Answer, *, now: datetime) -> timedelta | None:
 def _by_status(status: int, code: int) -> NotifyError:
     told = f"{status}, code {code}" if code else str(status)
     if status == 401:
-        return DestinationDown(f"Discord refuses the token ({told})", scope=Scope.ACCOUNT)
+        return DestinationDown(
+            f"Discord refuses the bot token (FEEDBELL_DISCORD__BOT_TOKEN): {told}", scope=Scope.ACCOUNT
+        )
     if status in (403, 404, 410):
         return DestinationDown(f"Discord refuses the destination ({told})")
     if status in (400, 413, 422):

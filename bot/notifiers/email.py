@@ -212,7 +212,7 @@ def to_error(stage: str, error: Exception) -> NotifyError:
     if isinstance(error, ssl.SSLCertVerificationError) or isinstance(error.__cause__, ssl.SSLCertVerificationError):
         return Deferred("the mail server's certificate is not trusted")
     if isinstance(error, aiosmtplib.SMTPConnectError):
-        return Deferred("can't connect to the mail server")
+        return Deferred("can't connect to the mail server; are host, port and security right?")
     if isinstance(error, aiosmtplib.SMTPTimeoutError | TimeoutError):
         return Deferred(f"the mail server is too slow ({stage})")
     if isinstance(error, OSError):
@@ -220,7 +220,8 @@ def to_error(stage: str, error: Exception) -> NotifyError:
     if isinstance(error, ValueError):
         return MessageRejected("the address is no mail address")
     # What is left is the library's own word that the server offers no STARTTLS, no AUTH or no method that we know.
-    return DestinationDown(f"the mail server lacks what the configuration asks for ({stage})", scope=Scope.ACCOUNT)
+    words = f"the mail server offers no STARTTLS or no login; are port and security right? ({stage})"
+    return DestinationDown(words, scope=Scope.ACCOUNT)
 
 
 def by_code(stage: str, code: int, message: str) -> NotifyError:

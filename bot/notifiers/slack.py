@@ -251,7 +251,7 @@ class SlackNotifier:
             self._gate.taken()
             return body
         if (word := error_word(body)) in REFUSED:
-            self._gate.refused(f"Slack refuses the token: {word}")
+            self._gate.refused(f"Slack refuses the bot token (FEEDBELL_SLACK__BOT_TOKEN): {word}")
         raise _Failed(to_error(answer.status, body, retry_after=answer.retry_after(now=now)), body)
 
 

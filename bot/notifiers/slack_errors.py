@@ -71,7 +71,9 @@ def to_error(status: int, answer: object, *, retry_after: timedelta | None) -> N
     if word in _DESTINATION or word.startswith("restricted_action"):
         return DestinationDown(f"{_DESTINATION.get(word, 'a rule of the workspace forbids it')} ({word})")
     if word in _ACCOUNT:
-        return DestinationDown(f"Slack refuses the token: {word}{_needed(answer)}", scope=Scope.ACCOUNT)
+        return DestinationDown(
+            f"Slack refuses the bot token (FEEDBELL_SLACK__BOT_TOKEN): {word}{_needed(answer)}", scope=Scope.ACCOUNT
+        )
     # internal_error and fatal_error may come after the message was stored; so may any word that we don't know.
     return OutcomeUnknown(f"Slack says {word}" if word else f"Slack gave an answer that can't be read ({status})")
 

@@ -29,6 +29,8 @@ async def test_each_destination_says_whether_exactly_once_is_possible(tmp_path: 
             "discord:202: ok: #bare, 202, exactly-once: yes (the bot lacks EMBED_LINKS)",
             f"email:a@example.org: ok: 127.0.0.1, exactly-once: no ({mail})",
             "console: ok: console, exactly-once: no (a console has no history)",
+            "commands in Slack: ok: by Socket Mode",
+            "commands in Discord: ok: by the gateway",
         ]
         assert ": ok: 1 entry, Blog" in done.out.splitlines()[1]
         assert not world.slack.messages
@@ -53,6 +55,31 @@ async def test_what_cannot_work_is_an_error_with_its_reason(tmp_path: Path) -> N
             "discord:404404: error: the channel does not exist (10003)",
         ]
         assert "slack:#news: ok" in done.out
+
+
+async def test_tokens_that_only_commands_need_are_tried_too(tmp_path: Path) -> None:
+    async with World(tmp_path, live=False) as world:
+        world.slack.app_token = "xapp-another"
+        world.discord.set(token_revoked=True)
+        world.configure()
+        done = await world.bot.call("check", "--online")
+        assert (done.code, done.err.splitlines()) == (
+            1,
+            [
+                "commands in Slack: error: Slack refuses the app token (invalid_auth)",
+                "commands in Discord: error: Discord refuses the bot token (401)",
+            ],
+        )
+
+
+async def test_a_page_that_is_no_feed_is_told_with_the_command_that_finds_its_feed(tmp_path: Path) -> None:
+    async with World(tmp_path, live=False) as world:
+        world.feeds.serve("/feed.xml", Document(body=b"<!DOCTYPE html><html><body>A page</body></html>"))
+        world.subscribe(FEED, "", ["slack:#news"])
+        world.slack.team.add_channel("news")
+        world.configure()
+        told = (await world.bot.call("check", "--online")).err
+        assert "error: an HTML page, not a feed; `feedbell inspect http://" in told
 
 
 async def test_a_server_without_validators_is_told_to_be_asked_less_often(tmp_path: Path) -> None:

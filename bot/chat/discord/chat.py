@@ -85,6 +85,12 @@ class DiscordChat:
             await self._gateway.stop()
         await self._works.stop()
 
+    async def probe(self) -> str:
+        """Return how commands come. Raises NotifyError with why they can't."""
+        if self._has_token:
+            await self._api.get("/applications/@me")
+        return "by the gateway" if self._gateway is not None else "over HTTP, which Discord alone can try"
+
     def state(self) -> ChatState:
         return self._gateway.state if self._gateway is not None else ChatState(connected=True)
 

@@ -71,6 +71,10 @@ class SlackChat:
             await self._socket.stop()
         await self._works.stop()
 
+    async def probe(self) -> str:
+        """Return how commands come. Raises NotifyError with why they can't."""
+        return await self._socket.probe() if self._socket is not None else "over HTTP, which Slack alone can try"
+
     def state(self) -> ChatState:
         return self._socket.state if self._socket is not None else ChatState(connected=True)
 

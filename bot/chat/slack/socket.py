@@ -20,6 +20,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.chat.state import ChatState
 from bot.chat.works import Works
+from bot.core.errors import Deferred
 from bot.core.retry_after import KEPT, parse_retry_after
 from bot.ports import Clock
 
@@ -40,6 +41,7 @@ REFUSED = frozenset("invalid_auth not_authed account_inactive token_revoked toke
 
 # The SDK takes every answer for an object, also the page of a proxy, and reads it however deep it goes.
 _UNREADABLE = (AttributeError, KeyError, TypeError, RecursionError)
+_FAILURES = (SlackClientError, aiohttp.ClientError, OSError, ValueError, *_UNREADABLE)
 
 _quiet = logging.getLogger("bot.chat.slack.sdk")
 _quiet.setLevel(logging.CRITICAL)  # its records hold payloads and addresses with tickets
@@ -119,13 +121,25 @@ class Socket:
             if client.is_closed:
                 self.state = ChatState(connected=False, why=f"connecting to Slack anew: {why}")
 
-    async def _connect(self) -> _Client | None:
+    async def probe(self) -> str:
+        """Ask for an address, and do not go there. Raises Deferred with what Slack says."""
+        try:
+            async with asyncio.timeout(CONNECT):
+                await self._address(self._web())
+        except _FAILURES as error:
+            raise Deferred(self._reason(error)) from None
+        return "by Socket Mode"
+
+    def _web(self) -> AsyncWebClient:
         web = AsyncWebClient(base_url=self._api_url, timeout=30, retry_handlers=[], logger=_quiet)
         web.proxy = None
+        return web
+
+    async def _connect(self) -> _Client | None:
+        web = self._web()
         client = _Client(self._app_token, web)
         client.message_listeners.append(self._hear)
         self._clients.add(client)
-        why = "no answer in time"
         self._least_wait = 0.0
         try:
             async with asyncio.timeout(CONNECT):
@@ -133,12 +147,8 @@ class Socket:
                 await client.connect()  # type: ignore[no-untyped-call]
                 await client.greeted.wait()
                 return client
-        except SlackApiError as error:
-            why = self._learn(error)
-        except TimeoutError:
-            pass
-        except (SlackClientError, aiohttp.ClientError, OSError, ValueError, *_UNREADABLE) as error:
-            why = f"can't connect to Slack ({type(error).__name__})"
+        except _FAILURES as error:
+            why = self._reason(error)
         await self._close(client)
         log.warning("no Slack connection", extra={"why": why})
         self.state = ChatState(connected=False, why=why)
@@ -151,6 +161,13 @@ class Socket:
         if not isinstance(url, str) or not url.startswith(("ws://", "wss://")):
             raise ValueError("no address of a socket")
         return url
+
+    def _reason(self, error: Exception) -> str:
+        if isinstance(error, SlackApiError):
+            return self._learn(error)
+        if isinstance(error, TimeoutError):
+            return "no answer in time"
+        return f"can't connect to Slack ({type(error).__name__})"
 
     def _learn(self, error: SlackApiError) -> str:
         """Say why there is no address; note how long Slack is to be left alone."""
