@@ -199,7 +199,9 @@ def install(pip: list[str], lock: str) -> None:
                 say(f"installing {seen} of {total}: {line.split()[1].split('==')[0]}")
     if process.returncode:
         errors = [line for line in output if line.startswith("ERROR:")] or output[-1:] or ["pip said nothing"]
-        fail(f"cannot install {lock}: {errors[0]} (pip ended with {process.returncode})")
+        # What pip says of a package it finds nowhere is the same without a network.
+        hint = "; is the network there?" if "from versions: none" in errors[0] else ""
+        fail(f"cannot install {lock}: {errors[0]} (pip ended with {process.returncode}){hint}")
     say("ready", last=True)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -12,10 +13,12 @@ import pytest
 from tests.test_architecture import ROOT
 
 
-def bootstrap(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def bootstrap(directory: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
     """Run the bootstrap.py of `directory` by the interpreter that runs the tests."""
     command = [sys.executable, str(directory / "bootstrap.py"), *arguments]
-    return subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, cwd=directory, env={**os.environ, **more}, capture_output=True, text=True, check=False
+    )
 
 
 @pytest.fixture
@@ -58,6 +61,14 @@ def test_tampered_package_is_refused_and_leaves_no_finished_setup(checkout: Path
     last = done.stderr.splitlines()[-1]
     assert last.startswith("bootstrap: error: cannot install requirements.lock: ERROR: THESE PACKAGES DO NOT MATCH")
     assert not (checkout / ".venv" / "feedbell-setup.json").exists()
+
+
+def test_without_a_network_the_line_asks_for_it(checkout: Path) -> None:
+    lock = f"--index-url http://127.0.0.1:9/simple\nabsent==1 --hash=sha256:{'0' * 64}\n"
+    (checkout / "requirements.lock").write_text(lock, encoding="utf-8")
+    done = bootstrap(checkout, "setup", PIP_RETRIES="0")
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].endswith("; is the network there?")
 
 
 def test_setup_makes_the_command_once_and_then_installs_nothing(checkout: Path) -> None:

@@ -54,7 +54,7 @@ def setup_logging(
 
 
 class TextFormatter(logging.Formatter):
-    """`2026-09-16 12:05:33.120 INFO  services.intake: feed polled  feed=ai-networking new=1`."""
+    """`2026-09-16 12:05:33.120 INFO  bot: feed polled  feed=ai-networking new=1`."""
 
     def __init__(self, redact: Redactor) -> None:
         super().__init__()
