@@ -95,10 +95,15 @@ def set_right(tx: Tx, owner: str, now: datetime, grace: timedelta) -> None:
 
 
 def kill_old(tx: Tx, now: datetime, keep: timedelta, max_rows: int) -> Mapping[DestinationUid, int]:
-    """Give up what a destination that is down has not taken in time, or has no room for (R-17): oldest first."""
+    """Give up what a destination that is down has not taken in time, or has no room for (R-17): oldest first.
+
+    One whose time to be tried has come may be well again: the week may be one in which nobody ran.
+    """
     killed: dict[DestinationUid, int] = {}
     for row in tx.rows(
-        f"SELECT uid FROM destination WHERE parked IS NOT NULL OR failures >= {DOWN_AFTER} ORDER BY uid{tx.for_update}"
+        "SELECT uid FROM destination WHERE CASE WHEN parked IS NOT NULL THEN COALESCE(probe_at, :now + 1) > :now"
+        f" ELSE failures >= {DOWN_AFTER} AND not_before > :now END ORDER BY uid{tx.for_update}",
+        now=to_ms(now),
     ):
         uid = row["uid"]
         count = _kill(

@@ -10,10 +10,11 @@ from bot.core.errors import (
     OutcomeUnknown,
 )
 from bot.core.model.delivery import Probe
+from bot.core.model.route import Route
 from bot.services.leases import LaneLeases
 from bot.services.outbox import LEASE
 from bot.services.pacing import Pacer
-from tests.services.flow import HOUR, MINUTE, Flow, X, flows
+from tests.services.flow import HOUR, MINUTE, Flow, X, Y, flows
 
 
 @flows
@@ -51,11 +52,27 @@ async def test_what_a_dead_destination_does_not_take_for_a_week_is_dead_with_one
     flow.slack.verdict = lambda uid, titles, plain: DestinationDown("is_archived")
     flow.slack.probe_answer = DestinationDown("is_archived")
     await flow.publish(page, "post 2", "post 3")
-    await flow.run(10)
-    await flow.clock.sleep(timedelta(days=7, hours=1))
+    await flow.run((7 * 24 + 1) * HOUR)
     died = await flow.store.kill_old(now=flow.clock.now())
     assert died == {X: 2}
     assert await flow.states("post 2") == {X: "dead"}
+
+
+@flows
+async def test_a_week_in_which_nobody_ran_gives_nothing_up(flow: Flow) -> None:
+    flow.routes = [Route(name="routes[0]", to=(X, Y))]
+    page = await flow.follow()
+    flow.slack.verdict = lambda uid, titles, plain: DestinationDown("is_archived")
+    flow.slack.probe_answer = DestinationDown("is_archived")
+    flow.discord.verdict = lambda uid, titles, plain: Deferred("refused")
+    await flow.publish(page, "post 2", "post 3")
+    await flow.run(3 * HOUR)
+    await flow.clock.sleep(timedelta(days=8))
+    assert await flow.store.kill_old(now=flow.clock.now()) == {}
+    flow.slack.verdict = flow.discord.verdict = lambda uid, titles, plain: None
+    flow.slack.probe_answer = Probe(can_look_up=True)
+    await flow.run(MINUTE)
+    assert flow.slack.titles() == flow.discord.titles() == ["post 2", "post 3"]
 
 
 @flows

@@ -50,7 +50,7 @@ async def test_a_digest_given_up_takes_its_members_along(store: Store) -> None:
     epoch = lane.destination.epoch
     await store.bind_digest(X, epoch=epoch, digest=digest, members=[each.delivery.id for each in lane.owed])
     (owed,) = await store.owed(X, now=NOW, limit=5)
-    await store.settle(owed.delivery, Parked(why="archived", probe_at=NOW), epoch=epoch, now=NOW)
+    await store.settle(owed.delivery, Parked(why="archived", probe_at=NOW + MINUTE), epoch=epoch, now=NOW)
     await store.kill_old(now=NOW)
     for each in lane.owed:
         ((row, _),) = await store.deliveries_of(each.delivery.entry_id or 0)
