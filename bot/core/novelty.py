@@ -168,19 +168,21 @@ def _settle_claims(items: list[Item], known: Known) -> list[Item]:
 
 
 def is_made_anew(identities: Sequence[Identity | None], known: Known) -> bool:
-    """Whether so many names are new that the feed may have been made anew (N11)."""
-    named = [identity.hashes for identity in identities if identity is not None]
-    unknown = sum(not any(name in known.by_hash for name in names) for names in named)
-    return known.total >= REKEY_AT_LEAST and _many(unknown, of=len(named))
+    """Whether so many keys are new that the feed may have been made anew (N11)."""
+    keys = [identity.key for identity in identities if identity is not None]
+    return known.total >= REKEY_AT_LEAST and _many(sum(key not in known.by_hash for key in keys), of=len(keys))
 
 
 def _made_anew(items: list[Item], known: Known) -> list[Item]:
-    """Know items by their words, else by a title and an instant that nothing else in the document has."""
+    """Know items by their words, else by a title and an instant that no other has; one date of all is no instant."""
     items = [_renamed(item, (item.identity.fingerprint,), known, taken=frozenset()) for item in items]
     taken = frozenset(item.stored.id for item in items if item.stored is not None)
-    instants = Counter(item.published for item in items)
+    times = Counter(item.identity.moment for item in items)
+    tells = len({item.published for item in items}) > 1
     return [
-        _renamed(item, (item.identity.moment,), known, taken=taken) if instants[item.published] == 1 else item
+        _renamed(item, (item.identity.moment,), known, taken=taken)
+        if tells and times[item.identity.moment] == 1
+        else item
         for item in items
     ]
 

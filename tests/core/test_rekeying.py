@@ -1,6 +1,8 @@
 """Feeds that give all of their entries other names at once (N11)."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
 
 from bot.core.identity import identify_document, key_of, with_moments
 from bot.core.model.entry import Key, Known, KnownEntry, ParsedEntry
@@ -93,6 +95,20 @@ def rewritten(*days: float, names: str = "new", **parts: object) -> list[ParsedE
 
 def test_a_feed_that_moves_to_other_software_is_known_by_titles_and_instants() -> None:
     assert moved_to(*rewritten(6, 5, 4, 3, 2, 1), before=rewritten(5, 4, 3, 2, 1, names="old")) == ["day 6"]
+
+
+def test_a_feed_that_moves_is_known_also_where_only_some_of_its_words_are_others() -> None:
+    before = rewritten(5, 4, 3, 2, 1, names="old")
+    same = [replace(entry, guid=entry.title, link=None) for entry in before[2:]]
+    assert moved_to(*rewritten(6, 5, 4), *same, before=before) == ["day 6"]
+
+
+def test_two_parts_of_one_midnight_are_each_known_by_their_titles() -> None:
+    days, midnight = (5, 4, 3, 2), START + timedelta(days=2)
+    old, new = (
+        rewritten(*days, names=names) + rewritten(1, names=names, published=midnight) for names in ("old", "new")
+    )
+    assert moved_to(*new, before=old) == []
 
 
 def test_of_a_few_new_names_titles_and_instants_prove_nothing() -> None:
