@@ -124,7 +124,7 @@ class Store(Protocol):
     async def known(self, feed_no: int, hashes: Sequence[Key]) -> Known: ...
 
     async def titled(self, feed_no: int, *, since: datetime, until: datetime) -> Sequence[tuple[str, KnownEntry]]:
-        """The newest 500 entries of a feed that were published in this time, each with its title."""
+        """Those of a feed's newest 500 entries that were published in this time, each with its title."""
 
     async def commit_intake(self, plan: IntakePlan, *, urgent: bool) -> Committed:
         """Write the plan in ONE transaction and free the lease. `urgent`: do not wait to share the commit."""

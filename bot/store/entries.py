@@ -41,10 +41,10 @@ def known(tx: Tx, feed_no: int, hashes: Sequence[Key]) -> Known:
 
 
 def titled(tx: Tx, feed_no: int, since: datetime, until: datetime) -> Sequence[tuple[str, KnownEntry]]:
-    """The newest entries of a feed that were published in this time, each with its title."""
+    """Those of a feed's newest entries that were published in this time, each with its title."""
     rows = tx.rows(
-        "SELECT e.id AS entry_id, e.title, e.key, e.published, e.first_seen_at, e.content_hash, e.edits FROM entry e"
-        f" WHERE e.feed_no = :feed_no AND e.published BETWEEN :since AND :until {NEWEST}",
+        "SELECT * FROM (SELECT e.id AS entry_id, e.title, e.key, e.published, e.first_seen_at, e.content_hash, e.edits"
+        f" FROM entry e WHERE e.feed_no = :feed_no {NEWEST}) newest WHERE published BETWEEN :since AND :until",
         feed_no=feed_no,
         since=to_ms(since),
         until=to_ms(until),

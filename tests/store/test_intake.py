@@ -3,10 +3,12 @@
 import asyncio
 from dataclasses import replace
 from datetime import timedelta
+from unittest.mock import patch
 
 from bot.core.model.delivery import DeliveryKind, Receipt, Sent
 from bot.core.model.plan import EntryEdit, Notice
 from bot.core.model.route import DestinationUid, OnEdit
+from bot.store import entries
 from bot.store.store import Store
 from tests.store.builders import (
     LEASE,
@@ -230,3 +232,5 @@ async def test_titles_of_a_time_are_the_newest_with_their_entries(store: Store) 
         ("Post 2", stored[2].id, NOW - MINUTE * 2),
     ]
     assert await store.titled(2, since=NOW - MINUTE * 9, until=NOW) == []
+    with patch.object(entries, "TITLED", 2):  # however many a feed has, a poll reads no more of them
+        assert await store.titled(1, since=NOW - MINUTE * 3, until=NOW - MINUTE * 3) == []
