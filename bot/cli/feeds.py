@@ -12,8 +12,10 @@ import click
 from bot.cli.loading import ask, config_option, config_path, settings_of
 from bot.cli.output import named_files, print_json, say
 from bot.clock import SystemClock
-from bot.config.errors import mask
+from bot.config.errors import mask, quoted
+from bot.config.hints import meant_url
 from bot.config.settings import Settings
+from bot.config.values import split_url
 from bot.core.errors import FetchError, ParseError, UsageError
 from bot.core.lint import Finding, Level, config_block, feed_block, lint, propose_id
 from bot.core.opml import parse_opml, to_opml
@@ -30,7 +32,9 @@ _MARKS = {Level.GOOD: "ok", Level.NOTE: "note", Level.WARNING: "warning"}
 def inspect(url: str, as_json: bool, config: str | None) -> None:
     """Find the feed behind a page, lint it as a bot sees it, and print blocks for the configuration."""
     typed = url.strip()
-    address = typed if "://" in typed else f"https://{typed}"
+    address = meant_url(typed) or (typed if "://" in typed else f"https://{typed}")
+    if split_url(address) is None:
+        raise UsageError(f'{quoted(typed)} is no address; write it as a browser shows it, "https://…"')
     private = _private_networks(address)
     try:
         found = asyncio.run(_discover(address, private))

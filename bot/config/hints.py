@@ -44,7 +44,8 @@ def meant_url(text: str) -> str | None:
     if re.match(r"[\w-]+(\.[\w-]+)+(?:[:/?].*)?\Z", tidy):
         tidy = f"https://{tidy}"
     tidy = tidy.replace(" ", "%20")
-    return mask(tidy) if tidy != text else None
+    is_whole = re.match(r"https?://[^\s/?#%]+(?:[/?#].*)?\Z", tidy) is not None
+    return mask(tidy) if is_whole and tidy != text else None
 
 
 def toml_hint(message: str, line: str, column: int) -> str:

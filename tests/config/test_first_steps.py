@@ -58,7 +58,9 @@ def test_an_address_that_lacks_little_is_shown_whole(pasted: str, meant: str) ->
     assert headlines(FEED.format(f'"{pasted}"'))[0].endswith(f'; did you mean "{meant}"?')
 
 
-@pytest.mark.parametrize("typed", ["the feed", "mailto:a@example.org", "feedbell", "ftp://example.org/a.xml"])
+@pytest.mark.parametrize(
+    "typed", ["the feed", "https://the feed", "mailto:a@example.org", "feedbell", "ftp://example.org/a.xml"]
+)
 def test_where_nothing_can_be_guessed_nothing_is(typed: str) -> None:
     assert headlines(FEED.format(f'"{typed}"'))[0].endswith('allowed: "https://…" or "http://…"')
 

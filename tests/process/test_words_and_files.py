@@ -128,6 +128,21 @@ async def test_an_address_that_was_pasted_with_blanks_around_it_is_printed_witho
         assert f'\nurl = "{url}"\n' in done.out
 
 
+async def test_what_readers_call_a_feeds_address_is_inspected_as_http_knows_it(tmp_path: Path) -> None:
+    async with FeedServer() as feeds:
+        url = feeds.serve("/feed.xml", Document(body=FEED.encode()))
+        done = await BotProcess(tmp_path, "").call("inspect", f"feed:{url}")
+        assert f'\nurl = "{url}"\n' in done.out
+
+
+async def test_words_that_are_no_address_are_told_so(tmp_path: Path) -> None:
+    done = await BotProcess(tmp_path, "").call("inspect", "my feed")
+    assert (done.code, done.err) == (
+        1,
+        'error: "my feed" is no address; write it as a browser shows it, "https://…"\n',
+    )
+
+
 @pytest.mark.parametrize(
     "call",
     [
