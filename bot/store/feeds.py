@@ -123,16 +123,22 @@ def _hasten(tx: Tx, row: Row, feed: Feed) -> None:
 
 
 def forget_a_wrong_clock(tx: Tx, now: datetime) -> None:
-    """Poll now what waits for a time of a clock that has been set back since: its last poll lies ahead.
+    """Let what was polled by a clock that has been set back since, for its last poll lies ahead, wait from now on.
 
     How long it waits says nothing: an interval may be a year, and a server may ask for a month (P9).
     """
     tx.run(
-        "UPDATE feed SET next_poll_at = :now, due_at = :now, asked_until = NULL"
-        " WHERE next_poll_at > :latest AND (last_poll_at IS NULL OR last_poll_at > :now)"
+        f"UPDATE feed SET next_poll_at = :now, due_at = :now WHERE next_poll_at > :latest AND last_poll_at IS NULL"
         f" AND lease_until IS NULL AND {ACTIVE}",
         now=to_ms(now),
         latest=to_ms(now + MAX_FIRST_WAIT),
+    )
+    next_poll_at = "next_poll_at - last_poll_at + :now"
+    tx.run(
+        f"UPDATE feed SET next_poll_at = {next_poll_at}, asked_until = asked_until - last_poll_at + :now,"
+        f" last_poll_at = :now, due_at = {DUE.replace('next_poll_at', next_poll_at)}"
+        " WHERE last_poll_at > :now AND lease_until IS NULL",
+        now=to_ms(now),
     )
 
 

@@ -217,13 +217,20 @@ async def test_a_time_from_a_clock_that_ran_ahead_does_not_keep_a_feed_waiting(s
     assert await next_due_at(store) == NOW
 
 
-async def test_a_poll_of_a_clock_that_ran_ahead_does_not_keep_a_feed_waiting(store: Store) -> None:
-    ahead = NOW + timedelta(days=700)
+@pytest.mark.parametrize("by", [MINUTE, timedelta(days=1), timedelta(days=700)])
+async def test_after_a_poll_by_a_clock_that_ran_ahead_the_next_one_is_no_further_away_than_it_was(
+    store: Store, by: timedelta
+) -> None:
+    ahead, wait = NOW + by, 15 * MINUTE
     await store.sync_feeds([feed()], now=ahead)
     (state,) = await store.claim_feeds(now=ahead, lease=LEASE, limit=1)
-    await store.commit_intake(plan(state, at=ahead), urgent=True)
-    await store.sync_feeds([feed()], now=NOW)
-    assert await next_due_at(store) == NOW
+    asked = change(at=ahead, asked_until=ahead + wait)
+    await store.commit_intake(plan(state, at=ahead, feed_change=asked), urgent=True)
+    for _ in range(2):
+        await store.set_right(now=NOW)
+        assert await next_due_at(store) == NOW + wait
+    (found,) = await store.feeds()
+    assert found.asked_until == NOW + wait
 
 
 @pytest.mark.parametrize("wait", [timedelta(days=3), timedelta(days=31)])
