@@ -18,7 +18,7 @@ EXIT_CONFIG: Final = 78  # EX_CONFIG
 
 # name: (module, what it does). The functions are called like the commands, "-" written as "_".
 COMMANDS: Final = {
-    "run": ("running", "The bot, until SIGTERM."),
+    "run": ("running", "The bot, until Ctrl-C or SIGTERM."),
     "once": ("running", "Poll every feed now, deliver all that is due, exit."),
     "demo": ("running", "The whole bot on a replay of the AI Networking feed; no account, no network."),
     "check": ("checking", "Every mistake in the configuration, with its place."),

@@ -16,7 +16,7 @@ from bot.cli.output import Progress, round_lines, say
 @click.command()
 @config_option
 def run(config: str | None) -> int:
-    """The bot, until SIGTERM."""
+    """The bot, until Ctrl-C or SIGTERM."""
     # Whoever asks for a reload this early gets it: the file is about to be read. To die of it would be no answer.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     from bot.app.running import run as run_bot

@@ -51,7 +51,7 @@ def meant_url(text: str) -> str | None:
 def toml_hint(message: str, line: str, column: int) -> str:
     """Return `; what to write` for the usual slips of whoever meets TOML for the first time."""
     rest = line[column - 1 :]
-    if _CURLY.search(line):
+    if _CURLY.match(rest) or _CURLY.match(line.rstrip()[-1:]):
         return "; curly quotes are none here: write straight ones"
     if message == "Invalid value" and (word := rest.split("#")[0].strip()) in _SWITCHES:
         return f"; write {'true' if word.lower() in ('yes', 'on', 'true') else 'false'}"

@@ -69,6 +69,8 @@ def test_where_nothing_can_be_guessed_nothing_is(typed: str) -> None:
     ("line", "told"),
     [
         ("ops = “console”", "Invalid value; curly quotes are none here: write straight ones"),
+        ('ops = "console”\n', "Illegal character '\\n'; curly quotes are none here: write straight ones"),
+        ('ops = "it’s\n', "Illegal character '\\n'; the closing quote is missing"),
         ("ops = console", 'Invalid value; text stands in quotes: "…"'),
         ("own = yes", "Invalid value; write true"),
         ("own = False # no", "Invalid value; write false"),
