@@ -64,7 +64,7 @@ class World:
             "FEEDBELL_DISCORD__BOT_TOKEN": oracle.addresses["discord"]["bot_token"],
             "FEEDBELL_WEBHOOKS__CHANNEL": hook.replace(self._port_of("slack", proxied=False), self._port_of("slack")),
             "FEEDBELL_WEBHOOKS__OUT": f"{hooks}/{self.name}/{self._secret('out')}",
-            "FEEDBELL_WEBHOOKS__OPS": f"{hooks}/{self.name}-ops/{self._secret('ops')}",
+            "FEEDBELL_WEBHOOKS__OPS": f"{hooks}/ops-{self.name}/{self._secret('ops')}",
             "FEEDBELL_SECRETS__OUT": self._secret("signing"),
             "FEEDBELL_SECRETS__OPS": self._secret("signing"),
         }
