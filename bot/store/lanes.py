@@ -43,7 +43,9 @@ def claim(
         )
         if row is None:
             return None
-        if not forget_senders(tx, row["uid"], now=now, grace=grace):
+        # Its last holder may have gone after a settlement that makes it wait, and before saying when it is due again.
+        waits = (row["not_before"] or 0) > to_ms(now)
+        if not waits and not forget_senders(tx, row["uid"], now=now, grace=grace):
             # None where its last holder died after the last row was settled.
             if lane := _lane(tx, row, now, limit):
                 crash.point("send.claim_before_commit")

@@ -9,6 +9,8 @@ from bot.core.model.delivery import (
     Dead,
     DeliveryState,
     RetryAt,
+    Settlement,
+    Unknown,
 )
 from bot.core.model.plan import Notice
 from bot.core.model.route import DestinationUid
@@ -38,6 +40,20 @@ async def test_nothing_passes_an_interrupted_send_within_the_grace(store: Store)
     assert await next_due_at(store) == NOW + GRACE
     lane = await take(store, NOW + GRACE)
     assert [owed.delivery.state for owed in lane.owed] == [DeliveryState.UNKNOWN, DeliveryState.PENDING]
+
+
+@pytest.mark.parametrize("result", [RetryAt(at=NOW + HOUR, why="429"), Unknown(look_at=NOW + HOUR, why="reset")])
+async def test_nothing_passes_what_waits_though_its_sender_died_before_giving_the_lane_back(
+    store: Store, result: Settlement
+) -> None:
+    await owing(store, 2)
+    lane = await take(store)
+    await store.begin(lane.owed[0].delivery, {}, epoch=lane.destination.epoch, now=NOW)
+    await store.settle(lane.owed[0].delivery, result, epoch=lane.destination.epoch, now=NOW)
+    for later in (LEASE, HOUR - MINUTE):
+        assert await store.claim_lane(now=NOW + later, lease=LEASE, limit=5) is None
+    found = await take(store, NOW + HOUR)
+    assert [owed.delivery.idem for owed in found.owed] == [owed.delivery.idem for owed in lane.owed]
 
 
 async def test_a_row_is_begun_once_and_only_by_the_holder(store: Store) -> None:
