@@ -52,7 +52,12 @@ class PostgresConnection:
         self._raw.read_only = readonly
 
     def _execute(self, sql: str, params: Any) -> "psycopg.Cursor[Row]":
-        return self._raw.execute(sql.encode(), params)
+        try:
+            return self._raw.execute(sql.encode(), params)
+        except errors.ReadOnlySqlTransaction:
+            # A session keeps what it was told at its beginning, also when its server takes writes again.
+            self.close()
+            raise
 
     def run(self, sql: str, **params: Value) -> int:
         return self._execute(translate(sql), params or None).rowcount

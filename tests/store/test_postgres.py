@@ -111,6 +111,26 @@ async def test_a_session_that_the_server_ends_costs_one_answer(postgres_url: str
     await closed([first, second])
 
 
+async def test_a_server_that_takes_no_writes_for_a_while_is_written_to_when_it_does_again(postgres_url: str) -> None:
+    import psycopg
+
+    store = await open_store(postgres_url)
+    await started(store)
+    with psycopg.connect(postgres_url, autocommit=True) as operator:
+        operator.execute("ALTER DATABASE postgres SET default_transaction_read_only = on")
+        try:
+            ours = "FROM pg_stat_activity WHERE application_name = 'feedbell'"
+            operator.execute(f"SELECT pg_terminate_backend(pid) {ours}")
+            for _ in range(3):
+                with pytest.raises(StoreUnavailable):
+                    await store.put_meta("a", "b")
+        finally:
+            operator.execute("ALTER DATABASE postgres RESET default_transaction_read_only")
+    await store.put_meta("a", "c")
+    assert await store.meta("a") == "c"
+    await store.close(now=NOW)
+
+
 async def test_a_backup_is_the_servers_own_business(postgres_url: str, tmp_path: object) -> None:
     store = await open_store(postgres_url)
     with pytest.raises(UsageError, match="pg_dump"):
