@@ -100,10 +100,10 @@ def pytest(*arguments: str) -> bool:
 def workers() -> list[str]:
     """Return pytest's options that use up to four cores, each file's tests in one process, in conftest's order.
 
-    One process more than cores: the long files wait for processes that they kill, more than they compute.
+    Two processes more than cores: the long files wait for processes that they kill, more than they compute.
     """
     cores = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 4)
-    return ["-n", str(cores + 1), "--dist", "loadfile", "--no-loadscope-reorder"] if cores > 1 else []
+    return ["-n", str(cores + 2), "--dist", "loadfile", "--no-loadscope-reorder"] if cores > 1 else []
 
 
 def check_coverage() -> bool:
