@@ -34,6 +34,7 @@ def next_binding(
     now: datetime,
     rules: DeliveryRules,
     told_until: int = 0,
+    unproven: bool = False,
 ) -> Bind | None:
     """The digest to make before anything is sent, or None.
 
@@ -42,12 +43,16 @@ def next_binding(
 
     A third one: the row at `told_until` was told in a life that this state has forgotten. What stands before it was
     told before it, then, and not singly: the digest that it was in must be made again, to be looked for.
+
+    Of an `unproven` destination the backlog waits (see `is_unproven`).
     """
-    bundle = next_bundle(due, now=now, rules=rules)
-    return bundle or _next_backlog(destination, due, now=now, rules=rules, told_until=told_until)
+    bundle = _next_bundle(due, now=now, rules=rules)
+    if bundle is not None or unproven:
+        return bundle
+    return _next_backlog(destination, due, now=now, rules=rules, told_until=told_until)
 
 
-def next_bundle(due: Sequence[Delivery], *, now: datetime, rules: DeliveryRules) -> Bind | None:
+def _next_bundle(due: Sequence[Delivery], *, now: datetime, rules: DeliveryRules) -> Bind | None:
     """The digest of the bundle whose turn it is (a digest's time has come, or one poll found too many), or None.
 
     Before it stand digests at most, which are bound already, and what has failed for so long that the next one, which

@@ -19,7 +19,7 @@ from bot.core.errors import (
     StoreError,
     StoreUnavailable,
 )
-from bot.core.lanes import is_for_bundle, is_unproven, may_bind, next_binding, next_bundle
+from bot.core.lanes import is_for_bundle, is_unproven, may_bind, next_binding
 from bot.core.model.delivery import (
     Dead,
     Delivery,
@@ -171,17 +171,16 @@ class Outbox:
         return [*takewhile(lambda one: not is_for_bundle(one.delivery), lane.owed)]
 
     async def _bind_digests(self, lane: Lane, *, unproven: bool) -> bool:
-        uid, epoch, is_bound = lane.destination.uid, lane.destination.epoch, False
-        rules, told_until = self.means.rules, 0 if self.doubt is None else self.doubt.told_until(lane.destination.uid)
+        """True: the queue is another one now."""
+        destination, rules, is_bound = lane.destination, self.means.rules, False
+        uid, epoch = destination.uid, destination.epoch
+        told_until = 0 if self.doubt is None else self.doubt.told_until(uid)
         if not told_until and not may_bind(lane, now=self._clock.now(), rules=rules, unproven=unproven):
             return False
         while True:
             now = self._clock.now()
             due = await self._store.due_rows(uid, now=now)
-            if unproven:  # its backlog is bound when it is well again
-                step = next_bundle(due, now=now, rules=rules)
-            else:
-                step = next_binding(lane.destination, due, now=now, rules=rules, told_until=told_until)
+            step = next_binding(destination, due, now=now, rules=rules, told_until=told_until, unproven=unproven)
             if step is None:
                 return is_bound
             is_bound = True

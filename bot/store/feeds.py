@@ -136,7 +136,7 @@ def forget_a_wrong_clock(tx: Tx, now: datetime) -> None:
     next_poll_at = "next_poll_at - last_poll_at + :now"
     tx.run(
         f"UPDATE feed SET next_poll_at = {next_poll_at}, asked_until = asked_until - last_poll_at + :now,"
-        f" last_poll_at = :now, due_at = {DUE.replace('next_poll_at', next_poll_at)}"
+        f" last_poll_at = :now, due_at = CASE WHEN {ACTIVE} THEN {next_poll_at} END"
         " WHERE last_poll_at > :now AND lease_until IS NULL",
         now=to_ms(now),
     )

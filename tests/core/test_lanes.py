@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from bot.core.lanes import next_binding, next_bundle
+from bot.core.lanes import next_binding
 from bot.core.model.delivery import DIGEST_MEMBERS, Delivery, DeliveryKind, DeliveryState, Destination, Options
 from bot.core.model.route import DestinationUid
 from bot.core.settle import DeliveryRules
@@ -108,9 +108,14 @@ def test_a_bundle_behind_what_may_be_passed_is_bound_for_it_is_the_next_one() ->
     head, *rest = [*rows(1), *rows(5, bundle="flood", first=2)]
     for first_try_at, members in ((NOW - RULES.head_of_line, (2, 3, 4, 5, 6)), (NOW, None)):
         due = [replace(head, attempts=1, first_try_at=first_try_at), *rest]
-        step = next_bundle(due, now=NOW, rules=RULES)
-        assert (step and step.members) == members
-        assert step == next_binding(WELL, due, now=NOW, rules=RULES)
+        for unproven in (False, True):
+            step = next_binding(WELL, due, now=NOW, rules=RULES, unproven=unproven)
+            assert (step and step.members) == members
+
+
+def test_a_backlog_waits_until_its_destination_has_taken_something_again() -> None:
+    assert next_binding(UNWELL, rows(14), now=NOW, rules=RULES) is not None
+    assert next_binding(UNWELL, rows(14), now=NOW, rules=RULES, unproven=True) is None
 
 
 def test_a_backlog_digest_takes_nothing_that_stands_behind_another_digest() -> None:
